@@ -16,7 +16,7 @@ import (
 // loadRecorded finds the resources whose end an earlier recorder may not have seen. No stream that is opened because its
 // resource is served shows what has become of them.
 func (r *Recorder) loadRecorded(ctx context.Context) error {
-	streams, err := r.sink.Recorded(ctx)
+	streams, err := r.sink.Prior().Recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (r *Recorder) loadRecorded(ctx context.Context) error {
 
 // loadUnfollowed finds the definitions that a recorder before this one has recorded, and ended before it followed their resources.
 func (r *Recorder) loadUnfollowed(ctx context.Context) error {
-	definitions, err := r.sink.Unfollowed(ctx)
+	definitions, err := r.sink.Prior().Unfollowed(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (h *handler) unserved(ctx context.Context, resource kube.Resource, at strin
 		return nil
 	}
 	// If the resource has a definition, there may have been objects, though nobody came to follow it.
-	if position, err := h.sink.Position(ctx, resource.Group, resource.Name); err != nil || position == "" && resource.DefinitionUID == "" {
+	if position, err := h.sink.Prior().Position(ctx, resource.Group, resource.Name); err != nil || position == "" && resource.DefinitionUID == "" {
 		return err
 	}
 	s, _, err := h.streamOf(ctx, resource, "")

@@ -101,7 +101,7 @@ func (r *Recorder) earlier(ctx context.Context, s *stream, resource kube.Resourc
 	if !r.filter.For(kube.Definitions).Everything() {
 		return lifecycle.Partial, nil
 	}
-	found, err := r.sink.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
+	found, err := r.sink.Prior().DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
 	if err != nil {
 		s.waits = waiting{} // Nothing was put on record meanwhile.
 		return lifecycle.Partial, err

@@ -114,7 +114,7 @@ func (h *handler) first(ctx context.Context, resource kube.Resource, since strin
 	}
 	// At first: the database may be away for longer than etcd remembers.
 	objects, unknown := h.objects(ctx, resource, since)
-	registered, err := h.sink.Registered(ctx, resource.Group, resource.Name)
+	registered, err := h.sink.Prior().Registered(ctx, resource.Group, resource.Name)
 	switch {
 	case err != nil || registered:
 		return false, since, err

@@ -120,19 +120,19 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	if err != nil {
 		return err
 	}
-	if r.definitions, err = r.sink.Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
+	if r.definitions, err = r.sink.Prior().Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
 		return err
 	}
 	if err := r.loadRecorded(ctx); err != nil {
 		return err
 	}
-	if r.newest, err = r.sink.Revisions(ctx); err != nil {
+	if r.newest, err = r.sink.Prior().Revisions(ctx); err != nil {
 		return err
 	}
-	if r.unproven, err = r.sink.Unproven(ctx); err != nil {
+	if r.unproven, err = r.sink.Prior().Unproven(ctx); err != nil {
 		return err
 	}
-	if r.untold, err = r.sink.Untold(ctx); err != nil {
+	if r.untold, err = r.sink.Prior().Untold(ctx); err != nil {
 		return err
 	}
 	info := r.sink.Info()

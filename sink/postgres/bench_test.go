@@ -118,7 +118,7 @@ func BenchmarkEncode(b *testing.B) {
 		require.NoError(b, err)
 		cpu += cpuTime() - before
 		rows += batch.Rows()
-		r.sink.keepBatch(batch)
+		r.sink.spare.keep(batch)
 	}
 	b.SetBytes(int64(len(f.pods[0].doc)))
 	b.ReportMetric(float64(cpu)/float64(time.Microsecond)/float64(rows), "cpu-µs/row")
@@ -201,7 +201,7 @@ func BenchmarkMemoryOfKnownObjects(b *testing.B) {
 		item.Observed = noon
 		batch, err := r.sink.Encode([]Item{item})
 		require.NoError(b, err)
-		r.sink.keepBatch(batch)
+		r.sink.spare.keep(batch)
 	}
 	packed := 0
 	for _, key := range st.Known().ListKeys() {

@@ -33,7 +33,7 @@ func ReadClocks(ctx context.Context, conn *pgx.Conn, clusterUID string) (databas
 
 // DatabaseTime asks the database for its time.
 func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
-	if err := s.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+	if err := s.tenure.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
 		return now, fmt.Errorf("ask the database for its time: %w", explain(err))
 	}
 	return now, nil
@@ -41,8 +41,8 @@ func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 
 // RecordClock puts a step of the clock on record. The error may be ErrFenced. It may be called from any goroutine.
 func (s *Sink) RecordClock(ctx context.Context, step ClockStep) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		head, err := s.hold(ctx, tx)
+	err := pgx.BeginFunc(ctx, s.tenure.pool, func(tx pgx.Tx) error {
+		head, err := s.tenure.hold(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 var (
@@ -30,9 +31,9 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	if last := s.committed.Load(); b.number != last+1 {
 		return fmt.Errorf("%w: batch %d after %d", errOutOfOrder, b.number, last)
 	}
-	s.ensureSometimes(ctx)
+	s.committer.partitions.ensureSometimes(ctx)
 	begun := time.Now()
-	attempts, err := s.commitUntilDone(ctx, b)
+	attempts, err := s.committer.commit(ctx, b)
 	if err != nil {
 		return fmt.Errorf("commit batch %d (seq %d to %d) of cluster %q: %w", b.number, b.firstSeq, b.lastSeq, s.cfg.ClusterName, explain(err))
 	}
@@ -44,14 +45,24 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 		})
 	}
 	s.tellGaps(b)
-	s.keepBatch(b)
+	s.spare.keep(b)
 	return nil
 }
 
-func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err error) {
-	partitions := 0
+// A committer writes batches in transactions, and tries again until each is in the database.
+type committer struct {
+	pool       *pgxpool.Pool
+	cluster    int32
+	patience   time.Duration
+	now        func() time.Time
+	retrying   func(Retry) // may be nil
+	partitions partitions
+}
+
+func (c *committer) commit(ctx context.Context, b *Batch) (attempts int, err error) {
+	repeats := 0
 	for attempt := 1; ; attempt++ {
-		err := s.attempt(ctx, b, attempt > 1)
+		err := c.attempt(ctx, b, attempt > 1)
 		if err == nil {
 			return attempt, nil
 		}
@@ -64,16 +75,16 @@ func (s *Sink) commitUntilDone(ctx context.Context, b *Batch) (attempts int, err
 		}
 		wait := backoff(attempt)
 		if class == NoPartition {
-			switch made := s.ensureBatch(ctx, b); {
+			switch made := c.partitions.ensureBatch(ctx, b); {
 			case made != nil:
 				err = made
-			case partitions < maxPartitions:
-				partitions++
+			case repeats < maxPartitions:
+				repeats++
 				wait = 0
 			}
 		}
-		if s.cfg.Hooks.Retrying != nil {
-			s.cfg.Hooks.Retrying(Retry{Class: class, Attempt: attempt, Wait: wait, Err: err})
+		if c.retrying != nil {
+			c.retrying(Retry{Class: class, Attempt: attempt, Wait: wait, Err: err})
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return attempt, err
@@ -112,42 +123,42 @@ func sleep(ctx context.Context, wait time.Duration) error {
 }
 
 // attempt tries once. Each try after the first begins with asking whether one before it was committed after all (I7).
-func (s *Sink) attempt(ctx context.Context, b *Batch, again bool) error {
-	limited, cancel := context.WithTimeoutCause(ctx, s.cfg.Patience, errLate)
+func (c *committer) attempt(ctx context.Context, b *Batch, again bool) error {
+	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errLate)
 	defer cancel()
-	err := s.attemptWithin(limited, b, again)
+	err := c.attemptWithin(limited, b, again)
 	// A deadline that is not ctx's is that of this attempt, of a connection's making, or of an answer.
 	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
 		// The network has probably cut all connections of the pool. Waiting for each of them would take as long again.
-		s.pool.Reset()
+		c.pool.Reset()
 		return fmt.Errorf("%w: %s", errLate, err.Error())
 	}
 	return err
 }
 
-func (s *Sink) attemptWithin(ctx context.Context, b *Batch, again bool) error {
-	conn, err := s.pool.Acquire(ctx)
+func (c *committer) attemptWithin(ctx context.Context, b *Batch, again bool) error {
+	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	// A connection that is still in a transaction is closed by this, which rolls back.
 	defer conn.Release()
 	if b.Empty() {
-		return s.moveOffset(ctx, conn.Conn(), b)
+		return c.moveOffset(ctx, conn.Conn(), b)
 	}
 	if again {
-		done, err := s.settled(ctx, conn.Conn(), b)
+		done, err := c.settled(ctx, conn.Conn(), b)
 		if err != nil || done {
 			return err
 		}
 	}
-	return s.write(ctx, conn.Conn(), b)
+	return c.write(ctx, conn.Conn(), b)
 }
 
 // settled reads the head to learn whether the batch is committed. A transaction that is still open on a lost connection holds
 // the head. FOR UPDATE waits until it has ended one way or the other.
-func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
-	now, err := readHead(ctx, conn, s.info.Cluster, "FOR UPDATE")
+func (c *committer) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
+	now, err := readHead(ctx, conn, c.cluster, "FOR UPDATE")
 	switch {
 	case err != nil:
 		return false, err
@@ -157,37 +168,6 @@ func (s *Sink) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool
 		return false, nil
 	}
 	return false, displaced(now, b)
-}
-
-// Holds returns ErrFenced if another writer has taken over, and else the error of asking.
-func (s *Sink) Holds(ctx context.Context) error {
-	now, err := readHead(ctx, s.pool, s.info.Cluster, "")
-	if err == nil && now.epoch != s.info.Epoch {
-		err = s.fencedFrom(now)
-	}
-	return err
-}
-
-// hold reads the head, and keeps it from being taken over until a transaction is committed (I1). The error may be ErrFenced.
-func (s *Sink) hold(ctx context.Context, tx pgx.Tx) (head, error) {
-	now, err := readHead(ctx, tx, s.info.Cluster, "FOR SHARE")
-	if err == nil && now.epoch != s.info.Epoch {
-		err = s.fencedFrom(now)
-	}
-	return now, err
-}
-
-// fenced explains why a head was not where it should be.
-func (s *Sink) fenced(ctx context.Context) error {
-	now, err := readHead(ctx, s.pool, s.info.Cluster, "")
-	if err != nil {
-		return errors.Join(ErrFenced, err)
-	}
-	return s.fencedFrom(now)
-}
-
-func (s *Sink) fencedFrom(now head) error {
-	return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, s.info.Epoch)
 }
 
 // displaced explains why a batch cannot follow the head.
@@ -200,27 +180,12 @@ func displaced(now head, b *Batch) error {
 		why, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
 }
 
-func readHead(ctx context.Context, db Queryer, cluster int32, lock string) (h head, err error) {
-	var digest []byte
-	var observed time.Time
-	err = db.QueryRow(ctx, `SELECT epoch, seq, batch, digest, observed_at FROM kuberewind.heads WHERE cluster = $1 `+lock, cluster).
-		Scan(&h.epoch, &h.seq, &h.batch, &digest, &observed)
-	if err != nil {
-		return h, fmt.Errorf("read the head of the record: %w", err)
-	}
-	if len(digest) != len(h.digest) {
-		return h, fmt.Errorf("the head of the record has a digest of %d bytes", len(digest))
-	}
-	h.digest, h.observed = [32]byte(digest), observed.UnixMicro()
-	return h, nil
-}
-
 // write is the transaction.
-func (s *Sink) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
-	if err := s.moveHead(ctx, conn, b); err != nil {
+func (c *committer) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+	if err := c.moveHead(ctx, conn, b); err != nil {
 		return err
 	}
-	for _, c := range []struct {
+	for _, rows := range []struct {
 		table, columns string
 		data           *copyBuffer
 	}{
@@ -229,23 +194,23 @@ func (s *Sink) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 		{"ends", endColumns, &b.endsCopy},
 		{"deltas_data", deltaColumns, &b.deltas},
 	} {
-		if err := copyRows(ctx, conn.PgConn(), c.table, c.columns, c.data); err != nil {
+		if err := copyRows(ctx, conn.PgConn(), rows.table, rows.columns, rows.data); err != nil {
 			return err
 		}
 	}
-	return conn.SendBatch(ctx, s.statements(b)).Close()
+	return conn.SendBatch(ctx, statementsOf(c.cluster, c.now(), b)).Close()
 }
 
 // moveHead begins the transaction with the compare-and-swap. I1: the position cannot pass a delta of another writer, or of a
 // batch that was not committed. In both cases no row is found, and nothing is written.
-func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+func (c *committer) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	batch := new(pgx.Batch)
 	batch.Queue("BEGIN")
 	moved := false
 	batch.Queue(`
 		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7, spool = $8, spool_next = $9
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed), b.offset.Spool, b.offset.next(),
+		c.cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed), b.offset.Spool, b.offset.next(),
 	).Exec(func(tag pgconn.CommandTag) error {
 		moved = tag.RowsAffected() == 1
 		return nil
@@ -256,12 +221,12 @@ func (s *Sink) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	if moved {
 		return nil
 	}
-	return s.notFound(ctx, conn, b)
+	return c.notFound(ctx, conn, b)
 }
 
 // notFound explains why the compare-and-swap found no row.
-func (s *Sink) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
-	now, err := readHead(ctx, conn, s.info.Cluster, "")
+func (c *committer) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+	now, err := readHead(ctx, conn, c.cluster, "")
 	if err != nil {
 		return err
 	}

@@ -2,32 +2,49 @@ package postgres
 
 import (
 	"context"
+	"log/slog"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+const (
+	// daysAhead and ensureEvery keep partitions ready: a database that could not make one has three days to be repaired.
+	daysAhead   = 3
+	ensureEvery = time.Hour
+)
+
+// partitions makes the partition of each day before rows need it. It belongs to the goroutine that calls Commit.
+type partitions struct {
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	log     *slog.Logger
+	ensured time.Time // when partitions were last made ahead
+}
+
 // ensureAhead makes the partitions of today and the days to come.
-func (s *Sink) ensureAhead(ctx context.Context) error {
-	now := s.now()
+func (p *partitions) ensureAhead(ctx context.Context) error {
+	now := p.now()
 	today := dayOf(now.UnixMicro())
 	for day := today; day <= today+daysAhead; day++ {
-		if err := s.ensureDay(ctx, day); err != nil {
+		if err := p.ensureDay(ctx, day); err != nil {
 			return err
 		}
 	}
-	s.ensured = now
+	p.ensured = now
 	return nil
 }
 
 // ensureSometimes makes partitions ahead once an hour. A failure is only told: a partition that is missing in the end is made on demand.
-func (s *Sink) ensureSometimes(ctx context.Context) {
-	if now := s.now(); now.Sub(s.ensured).Abs() < ensureEvery {
+func (p *partitions) ensureSometimes(ctx context.Context) {
+	if now := p.now(); now.Sub(p.ensured).Abs() < ensureEvery {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, ensurePatience)
 	defer cancel()
-	if err := s.ensureAhead(limited); err != nil {
-		s.ensured = s.now()
-		s.log.WarnContext(ctx, "partitions could not be made ahead of need", "error", explain(err))
+	if err := p.ensureAhead(limited); err != nil {
+		p.ensured = p.now()
+		p.log.WarnContext(ctx, "partitions could not be made ahead of need", "error", explain(err))
 	}
 }
 
@@ -35,17 +52,17 @@ func (s *Sink) ensureSometimes(ctx context.Context) {
 const ensurePatience = 10 * time.Second
 
 // ensureBatch makes the partitions that a batch needs.
-func (s *Sink) ensureBatch(ctx context.Context, b *Batch) error {
+func (p *partitions) ensureBatch(ctx context.Context, b *Batch) error {
 	for _, d := range b.days {
-		if err := s.ensureDay(ctx, d.day); err != nil {
+		if err := p.ensureDay(ctx, d.day); err != nil {
 			return err
 		}
 	}
-	return s.ensureDay(ctx, dayOf(b.observed))
+	return p.ensureDay(ctx, dayOf(b.observed))
 }
 
 // ensureDay is a transaction of its own, because the lock that it takes is held until its end.
-func (s *Sink) ensureDay(ctx context.Context, day int32) error {
-	_, err := s.pool.Exec(ctx, `SELECT kuberewind.ensure_day($1::date)`, dayText(day))
+func (p *partitions) ensureDay(ctx context.Context, day int32) error {
+	_, err := p.pool.Exec(ctx, `SELECT kuberewind.ensure_day($1::date)`, dayText(day))
 	return err
 }

@@ -32,8 +32,8 @@ const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 		WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END`
 
 // Recorded gives all streams of the cluster that are on record.
-func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
-	rows, err := s.pool.Query(ctx, `
+func (p *Prior) Recorded(ctx context.Context) ([]RecordedStream, error) {
+	rows, err := p.pool.Query(ctx, `
 		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
 			EXISTS (SELECT FROM kuberewind.living a WHERE a.cluster = s.cluster AND a.stream = s.stream),
 			coalesce(d.uid, ''), coalesce(d.ended, '')
@@ -43,7 +43,7 @@ func (s *Sink) Recorded(ctx context.Context) ([]RecordedStream, error) {
 			WHERE l.cluster = s.cluster AND l.name = s.resource || '.' || s.api_group AND l.namespace = ''
 				AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 			ORDER BY l.object_id DESC LIMIT 1) d ON true
-		WHERE s.cluster = $1 ORDER BY s.stream`, s.info.Cluster, Pruned)
+		WHERE s.cluster = $1 ORDER BY s.stream`, p.cluster, Pruned)
 	if err != nil {
 		return nil, fmt.Errorf("find the streams on record: %w", explain(err))
 	}
@@ -69,9 +69,9 @@ type DefinedLives struct {
 type DefinedLife struct{ Created, End string }
 
 // DefinedBefore gives the definitions of a resource beside the one with a UID: the last hundred.
-func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*DefinedLives, error) {
+func (p *Prior) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*DefinedLives, error) {
 	d := new(DefinedLives)
-	rows, err := s.pool.Query(ctx, `
+	rows, err := p.pool.Query(ctx, `
 		SELECT `+endOfLife+`, coalesce((
 				SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
 					ON x.cluster = y.cluster AND x.seq = l.object_id AND x.observed_at BETWEEN y.first_at AND y.last_at AND x.type = $5 AND x.source = $6
@@ -85,7 +85,7 @@ func (s *Sink) DefinedBefore(ctx context.Context, group, resource string, uid ty
 		WHERE l.cluster = $1 AND l.name = $3 AND l.namespace = '' AND l.uid <> $4
 			AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions'
 		ORDER BY l.object_id DESC LIMIT 100`,
-		s.info.Cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), delta.NumberAdded, delta.NumberWatch, delta.OutcomeResumed)
+		p.cluster, Pruned, schema.GroupResource{Group: group, Resource: resource}.String(), string(uid), delta.NumberAdded, delta.NumberWatch, delta.OutcomeResumed)
 	if err == nil {
 		d.Lives, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (life DefinedLife, err error) {
 			var last string
@@ -111,8 +111,8 @@ type Definition struct{ Name, UID, Created string }
 // Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream. The recorder
 // that recorded such a definition ended before it followed the resource. Definitions that were there when the record began, or
 // were created while nobody watched, are left out.
-func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
-	rows, err := s.pool.Query(ctx, `
+func (p *Prior) Unfollowed(ctx context.Context) ([]Definition, error) {
+	rows, err := p.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
 		JOIN kuberewind.living a ON a.cluster = c.cluster AND a.stream = c.stream
 		JOIN kuberewind.lives l ON l.cluster = a.cluster AND l.object_id = a.object_id
@@ -120,7 +120,7 @@ func (s *Sink) Unfollowed(ctx context.Context) ([]Definition, error) {
 		WHERE c.cluster = $1 AND c.api_group = 'apiextensions.k8s.io' AND c.resource = 'customresourcedefinitions' AND NOT EXISTS (
 			SELECT FROM kuberewind.streams s WHERE s.cluster = c.cluster AND s.resource || '.' || s.api_group = l.name
 				AND (length(s.position), s.position COLLATE "C") >= (length(x.rv), x.rv COLLATE "C"))
-		ORDER BY l.object_id`, s.info.Cluster, delta.NumberAdded, delta.NumberWatch, s.info.Observed.Add(-24*time.Hour))
+		ORDER BY l.object_id`, p.cluster, delta.NumberAdded, delta.NumberWatch, p.observed.Add(-24*time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("find the definitions whose resources are not followed: %w", explain(err))
 	}

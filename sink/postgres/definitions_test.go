@@ -28,7 +28,7 @@ func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStre
 	r.commit(replacedBy(again, "first_list", "9"))                                 // under a definition before
 	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // and nothing of it is on record
 	r.reopen()
-	found, err := r.sink.Unfollowed(t.Context())
+	found, err := r.sink.Prior().Unfollowed(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}, {"again.example.com", "u19", "19"}}, found)
 }
@@ -43,11 +43,11 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 	r.commit(replacedBy(things, "first_list", "11"))
 	ended := func() string {
 		r.reopen()
-		streams, err := r.sink.Recorded(t.Context())
+		streams, err := r.sink.Prior().Recorded(t.Context())
 		require.NoError(t, err)
 		require.Len(t, streams, 2)
 		definitions = r.stream(spec)
-		before, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", "u3")
+		before, err := r.sink.Prior().DefinedBefore(t.Context(), "example.com", "things", "u3")
 		require.NoError(t, err)
 		for _, life := range before.Lives {
 			require.Equal(t, streams[1].DefinitionEnd, life.End)
@@ -72,7 +72,7 @@ func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T
 	r.now = r.now.Add(time.Second)
 	r.commit(replacedBy(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "first_list", "11"))
 	before := func(uid types.UID) DefinedLives {
-		d, err := r.sink.DefinedBefore(t.Context(), "example.com", "things", uid)
+		d, err := r.sink.Prior().DefinedBefore(t.Context(), "example.com", "things", uid)
 		require.NoError(t, err)
 		return *d
 	}

@@ -21,8 +21,8 @@ type encoder struct {
 	chain   *chain.Digester
 	now     func() time.Time
 	hooks   Hooks
-	rewrote *atomic.Int64 // see Sink.Rewriting
-	err     error         // after which it is of no more use
+	rewrote atomic.Int64 // the last batch of a stream with objects that were redacted anew
+	err     error        // after which it is of no more use
 
 	// What is not settled yet: all drafts by seq, the first of each life among them, and the last of each object.
 	drafts, lives []*draft
@@ -38,16 +38,16 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	b := s.spareBatch()
+	b := s.spare.take()
 	e.begin(b)
 	for i := range items {
-		if err := e.item(b, s.stream(items[i].Stream), &items[i]); err != nil {
+		if err := e.item(b, s.streams.numbered(items[i].Stream), &items[i]); err != nil {
 			e.err = fmt.Errorf("encode item %d of %d, of stream %d: %w", i+1, len(items), items[i].Stream, err)
 			return nil, e.err
 		}
 	}
 	e.settle(b)
-	s.complete(b)
+	s.sweeps.complete(b, e.head.observed, &s.streams)
 	e.end(b)
 	b.stats.Items = len(items)
 	if e.hooks.Encoded != nil {

@@ -25,7 +25,7 @@ type Erasing struct {
 	changed []chain.ErasedDelta
 }
 
-// erasing begins the name of a session that holds the head and waits for its client because that is at work, see Sink.evict.
+// erasing begins the name of a session that holds the head and waits for its client because that is at work, see takeover.evict.
 const erasing = "kuberewind erase"
 
 // BeginErasure takes the head of a cluster's record, so that no recorder commits until the transaction ends. It needs the owner's rights.

@@ -196,14 +196,14 @@ func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
 	f.mustCommit(batch)
 	f.mustCommit(f.update())
 
-	conn, err := f.sink.pool.Acquire(t.Context())
+	conn, err := f.sink.cfg.Pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
 	// The batch is made again as a connection that was lost and comes back would send it.
 	again := *batch
 	again.before = head{epoch: 1, seq: 0, batch: 1}
 	again.epoch = 1
-	require.ErrorIs(t, f.sink.write(t.Context(), conn.Conn(), &again), ErrSetBack)
+	require.ErrorIs(t, f.sink.committer.write(t.Context(), conn.Conn(), &again), ErrSetBack)
 	f.exactlyOnce()
 }
 
@@ -336,7 +336,7 @@ func TestMissingPartitionIsMadeOnDemand(t *testing.T) {
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
 	f.now = f.now.AddDate(0, 0, 40)
-	f.sink.ensured = f.now // so that it is not made ahead
+	f.sink.committer.partitions.ensured = f.now // so that it is not made ahead
 	f.mustCommit(f.update())
 	require.Len(t, f.retries, 1)
 	require.Equal(t, NoPartition, f.retries[0].Class)
@@ -349,7 +349,7 @@ func TestMissingPartitionIsMadeOnceItMayBe(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.Login(t, migrations.WriterRole))
 	f.now = f.now.AddDate(0, 0, 40)
-	f.sink.ensured = f.now // so that it is not made ahead
+	f.sink.committer.partitions.ensured = f.now // so that it is not made ahead
 	db.exec(t, `REVOKE EXECUTE ON FUNCTION kuberewind.ensure_day(date) FROM `+migrations.WriterRole)
 	f.onRetry = func(r Retry) {
 		if r.Attempt <= maxPartitions {
@@ -380,7 +380,7 @@ func TestPartitionsAreMadeAheadOnceAnHour(t *testing.T) {
 func TestServerThatDoesNotAnswerIsGivenUpAndTriedAgain(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
-	f.sink.cfg.Patience = 300 * time.Millisecond
+	f.sink.committer.patience = 300 * time.Millisecond
 	blocker := db.Connect(t)
 	tx, err := blocker.Begin(t.Context())
 	require.NoError(t, err)
@@ -390,7 +390,7 @@ func TestServerThatDoesNotAnswerIsGivenUpAndTriedAgain(t *testing.T) {
 		f.onRetry = nil
 		require.Equal(t, Connection, r.Class)
 		require.NoError(t, tx.Rollback(context.Background()))
-		f.sink.cfg.Patience = time.Minute
+		f.sink.committer.patience = time.Minute
 	}
 	f.mustCommit(f.update())
 	f.exactlyOnce()
@@ -402,7 +402,7 @@ func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
 	f := recordFaulty(t, db, p.url)
 	var idle []*pgxpool.Conn
 	for range 3 {
-		conn, err := f.sink.pool.Acquire(t.Context())
+		conn, err := f.sink.cfg.Pool.Acquire(t.Context())
 		require.NoError(t, err)
 		idle = append(idle, conn)
 	}
@@ -410,10 +410,10 @@ func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
 		conn.Release()
 	}
 	p.halfOpen()
-	f.sink.cfg.Patience = time.Second
+	f.sink.committer.patience = time.Second
 	f.onRetry = func(Retry) {
 		f.onRetry = nil
-		f.sink.cfg.Patience = time.Minute
+		f.sink.committer.patience = time.Minute
 	}
 	f.mustCommit(f.update())
 	require.Len(t, f.retries, 1)
@@ -425,13 +425,13 @@ func TestConnectionsInTheMakingThatAreLostDoNotTakeThePlaceOfOthers(t *testing.T
 	db := newDatabase(t)
 	p := newProxy(t, db.url)
 	f := recordFaulty(t, db, p.url+"&connect_timeout=1&pool_max_conns=1")
-	f.sink.pool.Reset()
+	f.sink.cfg.Pool.Reset()
 	p.muteNew(true)
-	f.sink.cfg.Patience = 500 * time.Millisecond
+	f.sink.committer.patience = 500 * time.Millisecond
 	f.onRetry = func(Retry) {
 		f.onRetry = nil
 		p.muteNew(false)
-		f.sink.cfg.Patience = time.Minute
+		f.sink.committer.patience = time.Minute
 	}
 	f.mustCommit(f.update())
 	require.NotEmpty(t, f.retries)
@@ -444,15 +444,15 @@ func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *test
 	require.NoError(t, err)
 	defer func() { require.NoError(t, silent.Close()) }()
 	f := recordFaulty(t, db, db.url)
-	pool := f.sink.pool
+	pool := f.sink.committer.pool
 	away, err := NewPool(context.Background(), "postgres://"+silent.Addr().String()+"/x?connect_timeout=1&sslmode=disable", "test")
 	require.NoError(t, err)
 	defer away.Close()
-	f.sink.pool = away
+	f.sink.committer.pool = away
 	f.onRetry = func(r Retry) {
 		f.onRetry = nil
 		require.Equal(t, Connection, r.Class)
-		f.sink.pool = pool
+		f.sink.committer.pool = pool
 	}
 	f.mustCommit(f.update())
 	require.Len(t, f.retries, 1)

@@ -341,7 +341,7 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", StartRV: "100"}
 	registered := func() bool {
-		registered, err := r.sink.Registered(t.Context(), spec.Group, spec.Resource)
+		registered, err := r.sink.Prior().Registered(t.Context(), spec.Group, spec.Resource)
 		require.NoError(t, err)
 		return registered
 	}

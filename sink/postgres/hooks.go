@@ -88,7 +88,7 @@ type GapChange struct {
 func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != delta.OutcomeResumed }
 
 func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
-	of := s.stream(c.Stream).identity()
+	of := s.streams.numbered(c.Stream).identity()
 	g := GapChange{
 		Group: of.group, Resource: of.resource, Scope: of.scope,
 		Opened: c.created, Closed: c.closed == batch, Cause: c.Cause, Detail: c.Detail,
@@ -120,10 +120,8 @@ func (s *Sink) tellGaps(b *Batch) {
 
 // OpenGaps counts the streams that have an open gap.
 func (s *Sink) OpenGaps() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	open := 0
-	for _, st := range s.streams {
+	for st := range s.streams.all() {
 		if st.state().gap != nil {
 			open++
 		}

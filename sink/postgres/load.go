@@ -24,7 +24,7 @@ import (
 // found is not looked for again. What changed lately is found at once. The daily sweep gives what does not change a row in
 // each day, too. A day that was not swept costs one lookup in an index for each older object.
 type loader struct {
-	sink    *Sink
+	streams *streams
 	stream  *Stream
 	pending []pendingLife // by object_id
 	packed  []byte
@@ -39,8 +39,8 @@ type pendingLife struct {
 // loadChunk is how many objects are asked for at once: the server sorts their rows.
 const loadChunk = 500
 
-func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
-	l := &loader{sink: s, stream: st}
+func (r *streams) loadKnown(ctx context.Context, st *Stream) error {
+	l := &loader{streams: r, stream: st}
 	if err := l.lives(ctx); err != nil {
 		return fmt.Errorf("load its living objects: %w", err)
 	}
@@ -60,9 +60,9 @@ func (s *Sink) loadKnown(ctx context.Context, st *Stream) error {
 }
 
 func (l *loader) lives(ctx context.Context) error {
-	rows, err := l.sink.pool.Query(ctx, `
+	rows, err := l.streams.tenure.pool.Query(ctx, `
 		SELECT l.object_id, l.namespace, l.name, l.uid FROM kuberewind.living a JOIN kuberewind.lives l USING (cluster, object_id)
-		WHERE a.cluster = $1 AND a.stream = $2 ORDER BY a.object_id`, l.sink.info.Cluster, l.stream.id)
+		WHERE a.cluster = $1 AND a.stream = $2 ORDER BY a.object_id`, l.streams.tenure.cluster, l.stream.id)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (l *loader) days(ctx context.Context) ([]recordedDay, error) {
 	if len(l.pending) == 0 {
 		return nil, nil
 	}
-	rows, err := l.sink.pool.Query(ctx, `
+	rows, err := l.streams.tenure.pool.Query(ctx, `
 		SELECT last_seq, first_at, last_at FROM kuberewind.days
-		WHERE cluster = $1 AND last_seq >= $2 ORDER BY day DESC`, l.sink.info.Cluster, l.pending[0].objectID)
+		WHERE cluster = $1 AND last_seq >= $2 ORDER BY day DESC`, l.streams.tenure.cluster, l.pending[0].objectID)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay
 	for i := range chunk {
 		ids[i] = chunk[i].objectID
 	}
-	rows, err := l.sink.pool.Query(ctx, foldQuery, l.sink.info.Cluster, ids, day.firstAt, day.lastAt)
+	rows, err := l.streams.tenure.pool.Query(ctx, foldQuery, l.streams.tenure.cluster, ids, day.firstAt, day.lastAt)
 	if err != nil {
 		return nil, err
 	}
@@ -257,14 +257,14 @@ func (l *loader) unredacted(p *pendingLife, f *folding, err error) {
 }
 
 func (l *loader) logOf(p *pendingLife, f *folding) *slog.Logger {
-	return l.sink.log.With("cluster", l.sink.cfg.ClusterName, "stream", l.stream.id, "object", joinKey(p.namespace, p.name), "object_id", p.objectID, "seq", f.seq)
+	return l.streams.log.With("stream", l.stream.id, "object", joinKey(p.namespace, p.name), "object_id", p.objectID, "seq", f.seq)
 }
 
 func (l *loader) identity(p *pendingLife, f *folding, err error, inClear bool) {
 	e := newEntry(p.uid, f.rv)
 	e.id, e.day, e.clear = p.objectID, noDay, inClear
 	l.stream.known.put(p.namespace, p.name, &e)
-	if l.sink.cfg.Hooks.Unfolded != nil {
-		l.sink.cfg.Hooks.Unfolded(Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err})
+	if l.streams.unfolded != nil {
+		l.streams.unfolded(Mismatch{Stream: l.stream.id, Seq: f.seq, Key: joinKey(p.namespace, p.name), Err: err})
 	}
 }

@@ -29,24 +29,24 @@ func (o Offset) next() *int64 {
 // commitEmpty writes the offset of the spool, if there is one: the record must note each entry that leaves the queue (I7).
 func (s *Sink) commitEmpty(ctx context.Context, b *Batch) error {
 	if b.offset.Spool != nil {
-		if _, err := s.commitUntilDone(ctx, b); err != nil {
+		if _, err := s.committer.commit(ctx, b); err != nil {
 			return fmt.Errorf("write the spool's offset of cluster %q: %w", s.cfg.ClusterName, explain(err))
 		}
 	}
-	s.keepBatch(b)
+	s.spare.keep(b)
 	return nil
 }
 
 // moveOffset is the transaction of a batch without rows. A lost attempt may still run after a later one: the offset never goes back.
-func (s *Sink) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) error {
+func (c *committer) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	tag, err := conn.Exec(ctx, `
 		UPDATE kuberewind.heads SET spool = $5, spool_next = CASE WHEN spool = $5 THEN greatest(spool_next, $6) ELSE $6 END
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		s.info.Cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
+		c.cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
-	return s.notFound(ctx, conn, b)
+	return c.notFound(ctx, conn, b)
 }
 
 // Queryer is a connection, or a pool of them.

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kuberewind/kuberewind/internal/chain"
 	"github.com/kuberewind/kuberewind/internal/times"
@@ -23,23 +24,37 @@ var (
 	ErrNameTaken = errors.New("another cluster has this name in the record")
 )
 
-func (s *Sink) open(ctx context.Context) error {
-	if err := migrations.Check(ctx, s.pool); err != nil {
+// open takes over the cluster, and loads what the sink goes on from.
+func (s *Sink) open(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := migrations.Check(ctx, pool); err != nil {
 		return err
 	}
-	if err := s.ensureAhead(ctx); err != nil {
+	if err := s.committer.partitions.ensureAhead(ctx); err != nil {
 		return err
 	}
-	if err := s.takeOver(ctx); err != nil {
+	t := takeover{cfg: &s.cfg, pool: pool}
+	if err := t.run(ctx); err != nil {
 		return err
 	}
-	if err := s.loadEncoder(ctx); err != nil {
+	s.info, s.encoder.head = t.info, t.head
+	s.tenure = tenure{pool: pool, cluster: t.info.Cluster, epoch: t.info.Epoch}
+	s.committer.cluster = t.info.Cluster
+	s.committed.Store(t.head.batch)
+	if err := s.encoder.load(ctx, &s.tenure); err != nil {
 		return err
 	}
-	if err := s.loadSwept(ctx); err != nil {
+	if err := s.sweeps.load(ctx, &s.tenure); err != nil {
 		return err
 	}
-	return s.loadServer(ctx)
+	return s.served.load(ctx)
+}
+
+// A takeover registers a cluster if it is new, and begins the epoch of a new writer.
+type takeover struct {
+	cfg  *Config // with Logger and Now
+	pool *pgxpool.Pool
+	info Info
+	head head
 }
 
 const (
@@ -50,17 +65,17 @@ const (
 	headPatience = "2s"
 )
 
-func (s *Sink) takeOver(ctx context.Context) error {
+func (t *takeover) run(ctx context.Context) error {
 	for registrations, waits := 1, 1; ; {
-		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			return s.beginEpoch(ctx, tx)
+		err := pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
+			return t.beginEpoch(ctx, tx)
 		})
 		switch {
 		case isCode(err, pgerrcode.UniqueViolation) && registrations < registerAttempts:
 			registrations++
 		case isCode(err, pgerrcode.LockNotAvailable) && waits < headAttempts:
 			waits++
-			if err := s.evict(ctx); err != nil {
+			if err := t.evict(ctx); err != nil {
 				return err
 			}
 		default:
@@ -72,11 +87,11 @@ func (s *Sink) takeOver(ctx context.Context) error {
 // evict ends the session that holds the head of the record, if that session waits for its own client. A writer that was
 // stopped in mid-transaction, or cut off, would otherwise keep its successor out for as long as its connection seems to live.
 // A transaction that is under way may come to its end. So may an erasure, which waits for its client while that folds lives.
-func (s *Sink) evict(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+func (t *takeover) evict(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
 		var holder string
 		err := tx.QueryRow(ctx, `
-			SELECT h.xmax::text FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, s.cfg.ClusterUID).Scan(&holder)
+			SELECT h.xmax::text FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1`, t.cfg.ClusterUID).Scan(&holder)
 		if err != nil {
 			return ignoreNoRows(err)
 		}
@@ -92,7 +107,7 @@ func (s *Sink) evict(ctx context.Context) error {
 				AND NOT starts_with(a.application_name, $2)`,
 			holder, erasing).Scan(&ended)
 		if err == nil && ended > 0 {
-			s.log.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
+			t.cfg.Logger.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
 		}
 		return err
 	})
@@ -105,135 +120,104 @@ func ignoreNoRows(err error) error {
 	return err
 }
 
-func (s *Sink) beginEpoch(ctx context.Context, tx pgx.Tx) error {
+func (t *takeover) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, headPatience); err != nil {
 		return err
 	}
-	now := s.now().UTC().Truncate(time.Microsecond)
-	known, err := s.findCluster(ctx, tx)
+	now := t.cfg.Now().UTC().Truncate(time.Microsecond)
+	known, err := t.findCluster(ctx, tx)
 	if err == nil && !known {
-		err = s.registerCluster(ctx, tx, now)
+		err = t.registerCluster(ctx, tx, now)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.moveEpoch(ctx, tx); err != nil {
+	if err := t.moveEpoch(ctx, tx); err != nil {
 		return err
 	}
 	// I4: the clock may have gone back since the last commit; the record's time does not.
-	s.info.Started = times.Later(now, s.info.Observed)
-	s.info.Resumed = s.info.Epoch > 1
+	t.info.Started = times.Later(now, t.info.Observed)
+	t.info.Resumed = t.info.Epoch > 1
 	_, err = tx.Exec(ctx, `
 		INSERT INTO kuberewind.epochs (cluster, epoch, started_at, after_seq, recorder, version, config) VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`,
-		s.info.Cluster, s.info.Epoch, now, s.info.AfterSeq, clean(s.cfg.Recorder), clean(s.cfg.Version), string(s.cfg.ConfigJSON))
-	if err != nil || !s.info.Resumed {
+		t.info.Cluster, t.info.Epoch, now, t.info.AfterSeq, clean(t.cfg.Recorder), clean(t.cfg.Version), string(t.cfg.ConfigJSON))
+	if err != nil || !t.info.Resumed {
 		return err
 	}
-	err = tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch < $2 ORDER BY epoch DESC LIMIT 1`, s.info.Cluster, s.info.Epoch).
-		Scan(&s.info.Config)
+	err = tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch < $2 ORDER BY epoch DESC LIMIT 1`, t.info.Cluster, t.info.Epoch).
+		Scan(&t.info.Config)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("read the configuration of the recorder before: %w", err)
 	}
 	return nil
 }
 
-// StartAfter moves Info.Started behind a moment up to which nothing was seen, or up to which an earlier writer has left what
-// it saw. The clock of that writer may have been ahead of this one's. Call it before RecordPause.
-func (s *Sink) StartAfter(seen time.Time) {
-	s.info.Started = times.Later(s.info.Started, seen.Add(time.Microsecond))
-}
-
-// RecordPause puts on record that no recorder saw what happened since the last commit. If an earlier writer has left what it
-// saw after that, the pause begins at seen. Call it before the first commit. Until there is a commit, the pause of the next
-// writer begins where this one's does.
-func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
-	from := times.Later(s.info.Observed, seen)
-	if !s.info.Resumed || from.After(s.info.Started) {
-		return nil
-	}
-	tag, err := s.pool.Exec(ctx, `
-		INSERT INTO kuberewind.pauses_data (cluster, epoch, from_at, to_at, after_seq)
-		SELECT cluster, epoch, $3, $4, $5 FROM kuberewind.heads WHERE cluster = $1 AND epoch = $2 FOR SHARE`,
-		s.info.Cluster, s.info.Epoch, from, s.info.Started, s.info.AfterSeq)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = s.fenced(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("record the pause before this recorder: %w", explain(err))
-	}
-	return nil
-}
-
-func (s *Sink) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err error) {
+func (t *takeover) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err error) {
 	var name string
 	var fingerprint []byte
-	err = tx.QueryRow(ctx, `SELECT cluster, name, key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, s.cfg.ClusterUID).
-		Scan(&s.info.Cluster, &name, &fingerprint)
+	err = tx.QueryRow(ctx, `SELECT cluster, name, key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, t.cfg.ClusterUID).
+		Scan(&t.info.Cluster, &name, &fingerprint)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return false, nil
 	case err != nil:
 		return false, err
-	case !bytes.Equal(fingerprint, s.cfg.KeyFingerprint):
+	case !bytes.Equal(fingerprint, t.cfg.KeyFingerprint):
 		// I9: with another key, every Secret would seem to change, and old and new values could not be compared.
-		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with; a new key begins a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, s.cfg.KeyFingerprint)
-	case name == s.cfg.ClusterName:
+		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with; a new key begins a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, t.cfg.KeyFingerprint)
+	case name == t.cfg.ClusterName:
 		return true, nil
 	}
-	_, err = tx.Exec(ctx, `UPDATE kuberewind.clusters SET name = $2 WHERE cluster = $1`, s.info.Cluster, s.cfg.ClusterName)
-	return true, s.nameTaken(err)
+	_, err = tx.Exec(ctx, `UPDATE kuberewind.clusters SET name = $2 WHERE cluster = $1`, t.info.Cluster, t.cfg.ClusterName)
+	return true, t.nameTaken(err)
 }
 
-func (s *Sink) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time) error {
+func (t *takeover) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time) error {
 	err := tx.QueryRow(ctx, `
 		INSERT INTO kuberewind.clusters AS n (cluster, uid, name, registered_at, key_fingerprint)
 		SELECT coalesce(max(c.cluster), 0) + 1, $1, $2, $3, $4 FROM kuberewind.clusters c RETURNING n.cluster`,
-		s.cfg.ClusterUID, s.cfg.ClusterName, now, s.cfg.KeyFingerprint).Scan(&s.info.Cluster)
+		t.cfg.ClusterUID, t.cfg.ClusterName, now, t.cfg.KeyFingerprint).Scan(&t.info.Cluster)
 	if err != nil {
-		return s.nameTaken(err)
+		return t.nameTaken(err)
 	}
-	origin := chain.Genesis(s.cfg.ClusterUID)
+	origin := chain.Genesis(t.cfg.ClusterUID)
 	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.heads (cluster, epoch, seq, batch, digest, observed_at) VALUES ($1, 0, 0, 0, $2, $3)`,
-		s.info.Cluster, origin[:], now)
+		t.info.Cluster, origin[:], now)
 	return err
 }
 
 // nameTaken explains the one duplicate that another try does not resolve.
-func (s *Sink) nameTaken(err error) error {
+func (t *takeover) nameTaken(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == pgerrcode.UniqueViolation && pgErr.ConstraintName == "clusters_name_key" {
-		return fmt.Errorf("%w: give this one another name than %q", ErrNameTaken, s.cfg.ClusterName)
+		return fmt.Errorf("%w: give this one another name than %q", ErrNameTaken, t.cfg.ClusterName)
 	}
 	return err
 }
 
 // moveEpoch makes this the cluster's writer. From its commit on, the compare-and-swap of any other finds no row (I1).
-func (s *Sink) moveEpoch(ctx context.Context, tx pgx.Tx) error {
-	h := &s.encoder.head
+func (t *takeover) moveEpoch(ctx context.Context, tx pgx.Tx) error {
+	h := &t.head
 	var digest []byte
 	err := tx.QueryRow(ctx, `
 		UPDATE kuberewind.heads SET epoch = epoch + 1 WHERE cluster = $1
-		RETURNING epoch, seq, batch, digest, observed_at, spool, coalesce(spool_next, 0)`, s.info.Cluster).
-		Scan(&h.epoch, &h.seq, &h.batch, &digest, &s.info.Observed, &s.info.Offset.Spool, &s.info.Offset.Next)
+		RETURNING epoch, seq, batch, digest, observed_at, spool, coalesce(spool_next, 0)`, t.info.Cluster).
+		Scan(&h.epoch, &h.seq, &h.batch, &digest, &t.info.Observed, &t.info.Offset.Spool, &t.info.Offset.Next)
 	if err != nil {
 		return fmt.Errorf("take over the head of the record: %w", err)
 	}
-	h.digest, h.observed = [32]byte(digest), s.info.Observed.UnixMicro()
-	s.info.Epoch, s.info.AfterSeq, s.info.Head = h.epoch, h.seq, digest
+	h.digest, h.observed = [32]byte(digest), t.info.Observed.UnixMicro()
+	t.info.Epoch, t.info.AfterSeq, t.info.Head = h.epoch, h.seq, digest
 	return nil
 }
 
-// loadEncoder reads what the encoder goes on from, apart from the head.
-func (s *Sink) loadEncoder(ctx context.Context) error {
-	e := &s.encoder
-	e.cluster, e.chain, e.now, e.hooks = s.info.Cluster, chain.New(), s.now, s.cfg.Hooks
-	e.rewrote = &s.rewrote
-	e.latest = make(map[objectKey]*draft)
-	s.committed.Store(e.head.batch)
+// load reads what the encoder goes on from, apart from the head.
+func (e *encoder) load(ctx context.Context, t *tenure) error {
+	e.cluster = t.cluster
 	var day *time.Time
-	err := s.pool.QueryRow(ctx, `
+	err := t.pool.QueryRow(ctx, `
 		SELECT (SELECT max(day) FROM kuberewind.days WHERE cluster = $1), (SELECT coalesce(max(gap), 0) FROM kuberewind.gaps_data WHERE cluster = $1)`,
-		s.info.Cluster).Scan(&day, &e.lastGap)
+		t.cluster).Scan(&day, &e.lastGap)
 	e.lastDay = noDay
 	if day != nil {
 		e.lastDay = dayOf(day.UnixMicro())

@@ -135,7 +135,7 @@ func TestCommitsWaitForTheDiskWhateverTheServerSays(t *testing.T) {
 	db.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$`)
 	r := record(t, db)
 	var setting string
-	require.NoError(t, r.sink.pool.QueryRow(t.Context(), `SHOW synchronous_commit`).Scan(&setting))
+	require.NoError(t, r.sink.cfg.Pool.QueryRow(t.Context(), `SHOW synchronous_commit`).Scan(&setting))
 	require.Equal(t, "on", setting)
 }
 

@@ -25,9 +25,9 @@ type Reversal struct {
 
 // Untold gives, by stream, the reversals of other streams that are on record and after which the stream was not listed. Such a
 // stream is in another etcd, or the recorder before this one ended before it had told all.
-func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
+func (p *Prior) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 	// Two streams that find it out by themselves do so within seconds of each other.
-	rows, err := s.pool.Query(ctx, `
+	rows, err := p.pool.Query(ctx, `
 		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1), coalesce(g.from_rv, ''), g.from_at FROM kuberewind.streams s
 		JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream <> s.stream AND g.cause = $2
 		JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.opened_batch
@@ -35,7 +35,7 @@ func (s *Sink) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 			SELECT FROM kuberewind.gaps_data own
 			WHERE own.cluster = s.cluster AND own.stream = s.stream AND own.outcome IS DISTINCT FROM $3
 				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
-		ORDER BY g.gap`, s.info.Cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, toldWithin)
+		ORDER BY g.gap`, p.cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, toldWithin)
 	if err != nil {
 		return nil, fmt.Errorf("reversals on record: %w", explain(err))
 	}

@@ -19,8 +19,8 @@ const (
 
 // Revisions gives the resource versions of the newest deltas before this writer, by the number of their stream. It leaves out
 // those of a history that has gone backwards since, and inferred deltas, which no server has served with their version.
-func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
-	rows, err := s.pool.Query(ctx, `
+func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
+	rows, err := p.pool.Query(ctx, `
 		SELECT d.stream, d.rv FROM kuberewind.deltas_data d
 		LEFT JOIN (
 			SELECT g.stream, max(b.last_seq) AS seq FROM kuberewind.gaps_data g
@@ -28,7 +28,7 @@ func (s *Sink) Revisions(ctx context.Context) (map[int32][]string, error) {
 			WHERE g.cluster = $1 AND g.cause = $5 GROUP BY g.stream
 		) reversed ON reversed.stream = d.stream
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source <> $4 AND d.seq > coalesce(reversed.seq, 0)`,
-		s.info.Cluster, s.info.AfterSeq-recentDeltas, s.info.Observed.Add(-recentFor), delta.NumberInferred, delta.CauseHistoryReversed)
+		p.cluster, p.afterSeq-recentDeltas, p.observed.Add(-recentFor), delta.NumberInferred, delta.CauseHistoryReversed)
 	if err != nil {
 		return nil, fmt.Errorf("newest resource versions on record: %w", explain(err))
 	}
@@ -70,14 +70,14 @@ const findUnproven = `
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
 	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
-func (s *Sink) unprovenArgs() []any {
-	return []any{s.info.Cluster, s.info.AfterSeq - recentDeltas, s.info.Observed.Add(-UnprovenFor), delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven}
+func (p *Prior) unprovenArgs() []any {
+	return []any{p.cluster, p.afterSeq - recentDeltas, p.observed.Add(-UnprovenFor), delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven}
 }
 
 // Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer. They are
 // spread over all of that time. Those of a history that has gone backwards since are left out.
-func (s *Sink) Unproven(ctx context.Context) (map[int32][]Version, error) {
-	rows, err := s.pool.Query(ctx, findUnproven, s.unprovenArgs()...)
+func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
+	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {
 		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
 	}

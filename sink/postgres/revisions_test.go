@@ -20,7 +20,7 @@ func TestTheNewestRevisionsAreThoseOfTheHistoryThatIs(t *testing.T) {
 	newest := func() []string {
 		r.reopen()
 		pods = r.pods()
-		found, err := r.sink.Revisions(t.Context())
+		found, err := r.sink.Prior().Revisions(t.Context())
 		require.NoError(t, err)
 		return found[pods.ID()]
 	}
@@ -46,7 +46,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 	look := func() []Version {
 		r.reopen()
 		pods = r.pods()
-		found, err := r.sink.Unproven(t.Context())
+		found, err := r.sink.Prior().Unproven(t.Context())
 		require.NoError(t, err)
 		return found[pods.ID()]
 	}
@@ -70,7 +70,7 @@ func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "SET LOCAL enable_seqscan = off") // as there are few rows
 	require.NoError(t, err)
-	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnproven, r.sink.unprovenArgs()...)
+	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnproven, r.sink.Prior().unprovenArgs()...)
 	require.NoError(t, err)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestWhatWasRecordedLastIsNotLookedForByACutName(t *testing.T) {
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
 	r.reopen()
 	r.pods()
-	found, err := r.sink.Unproven(t.Context())
+	found, err := r.sink.Prior().Unproven(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,22 +23,33 @@ type serverState struct {
 	observed time.Time
 }
 
+// served records what the API server says of itself, by path.
+type served struct {
+	tenure *tenure
+	now    func() time.Time
+
+	mu   sync.Mutex             // held while a document is recorded
+	last map[string]serverState // last recorded document of each path, protected by mu
+}
+
 // RecordServer records what the API server says of itself at a path, such as /version, if it has changed. If content is nil,
 // the server does not serve the path any more. Contents are kept once. The error may be ErrFenced; ClassOf says whether it is
 // worth another try. Any goroutine may call it.
 func (s *Sink) RecordServer(ctx context.Context, path string, content []byte) error {
-	if err := s.recordServer(ctx, clean(path), content); err != nil {
+	if err := s.served.record(ctx, clean(path), content); err != nil {
 		return fmt.Errorf("record what the server says at %s: %w", path, explain(err))
 	}
 	return nil
 }
 
 // ServerPaths are the paths at which the server said something when it was last recorded, in no order.
-func (s *Sink) ServerPaths() []string {
-	s.serverMu.Lock()
-	defer s.serverMu.Unlock()
+func (s *Sink) ServerPaths() []string { return s.served.paths() }
+
+func (s *served) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var paths []string
-	for path, state := range s.server {
+	for path, state := range s.last {
 		if state.digest != nil {
 			paths = append(paths, path)
 		}
@@ -45,7 +57,7 @@ func (s *Sink) ServerPaths() []string {
 	return paths
 }
 
-func (s *Sink) recordServer(ctx context.Context, path string, content []byte) error {
+func (s *served) record(ctx context.Context, path string, content []byte) error {
 	var digest []byte
 	if content != nil {
 		if !json.Valid(content) {
@@ -55,9 +67,9 @@ func (s *Sink) recordServer(ctx context.Context, path string, content []byte) er
 		sum := sha256.Sum256(content)
 		digest = sum[:]
 	}
-	s.serverMu.Lock()
-	defer s.serverMu.Unlock()
-	last, known := s.server[path]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := s.last[path]
 	if known && bytes.Equal(last.digest, digest) || !known && digest == nil {
 		return nil
 	}
@@ -65,40 +77,40 @@ func (s *Sink) recordServer(ctx context.Context, path string, content []byte) er
 	if !now.observed.After(last.observed) {
 		now.observed = last.observed.Add(time.Microsecond)
 	}
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return s.insertServer(ctx, tx, path, content, now) })
+	err := pgx.BeginFunc(ctx, s.tenure.pool, func(tx pgx.Tx) error { return s.insert(ctx, tx, path, content, now) })
 	if err == nil {
-		s.server[path] = now
+		s.last[path] = now
 	}
 	return err
 }
 
-func (s *Sink) insertServer(ctx context.Context, tx pgx.Tx, path string, content []byte, now serverState) error {
-	if _, err := s.hold(ctx, tx); err != nil {
+func (s *served) insert(ctx context.Context, tx pgx.Tx, path string, content []byte, now serverState) error {
+	if _, err := s.tenure.hold(ctx, tx); err != nil {
 		return err
 	}
 	if content != nil {
 		_, err := tx.Exec(ctx, `INSERT INTO kuberewind.documents (cluster, digest, content) VALUES ($1, $2, $3::json) ON CONFLICT DO NOTHING`,
-			s.info.Cluster, now.digest, string(content))
+			s.tenure.cluster, now.digest, string(content))
 		if err != nil {
 			return err
 		}
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO kuberewind.server_data (cluster, path, observed_at, digest) VALUES ($1, $2, $3, $4)`,
-		s.info.Cluster, path, now.observed, now.digest)
+		s.tenure.cluster, path, now.observed, now.digest)
 	return err
 }
 
-func (s *Sink) loadServer(ctx context.Context) error {
-	rows, err := s.pool.Query(ctx, `
+func (s *served) load(ctx context.Context) error {
+	rows, err := s.tenure.pool.Query(ctx, `
 		SELECT DISTINCT ON (path) path, digest, observed_at FROM kuberewind.server_data
-		WHERE cluster = $1 ORDER BY path, observed_at DESC`, s.info.Cluster)
+		WHERE cluster = $1 ORDER BY path, observed_at DESC`, s.tenure.cluster)
 	if err != nil {
 		return err
 	}
 	var path string
 	var state serverState
 	_, err = pgx.ForEachRow(rows, []any{&path, &state.digest, &state.observed}, func() error {
-		s.server[path] = serverState{digest: bytes.Clone(state.digest), observed: state.observed}
+		s.last[path] = serverState{digest: bytes.Clone(state.digest), observed: state.observed}
 		return nil
 	})
 	return err

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
 // Config says which cluster is written where, and by whom.
@@ -43,12 +44,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-const (
-	defaultPatience = time.Minute
-	// daysAhead and ensureEvery keep partitions ready: a database that could not make one has three days to be repaired.
-	daysAhead   = 3
-	ensureEvery = time.Hour
-)
+const defaultPatience = time.Minute
 
 // Info says what Open found.
 type Info struct {
@@ -66,27 +62,17 @@ type Info struct {
 // A Sink writes the record of one cluster, as its only writer.
 type Sink struct {
 	cfg     Config
-	pool    *pgxpool.Pool
 	ownPool bool
 	info    Info
-	log     *slog.Logger
-	now     func() time.Time
+	tenure  tenure
+	streams streams
+	served  served
+	sweeps  sweeps
 
-	registering sync.Mutex // held while a stream is given its number
-	mu          sync.RWMutex
-	streams     map[int32]*Stream // protected by mu, as is byKey
-	byKey       map[streamKey]*Stream
-
-	encoder   encoder     // belongs to the goroutine that calls Encode
-	spare     chan *Batch // committed batches, whose memory is used again
+	encoder   encoder   // belongs to the goroutine that calls Encode
+	committer committer // belongs to the goroutine that calls Commit
+	spare     spares    // committed batches, whose memory is used again
 	committed atomic.Int64
-	rewrote   atomic.Int64 // the last batch of a stream with objects that were redacted anew
-	asked     atomic.Int32 // day whose sweep may be complete, noDay for none
-	swept     atomic.Int32 // day whose sweep was complete last
-	ensured   time.Time    // when partitions were last made ahead; belongs to the goroutine that calls Commit
-
-	serverMu sync.Mutex             // held while a document is recorded
-	server   map[string]serverState // last recorded document of each path, protected by serverMu
 }
 
 // Open takes over a cluster: registers it if it is new, and begins an epoch, so that the commits of any writer before fail. It waits up to a minute
@@ -99,8 +85,8 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.open(ctx); err != nil {
-		s.closePool()
+	if err := s.open(ctx, s.cfg.Pool); err != nil {
+		s.Close()
 		return nil, fmt.Errorf("open the record of cluster %q: %w", cfg.ClusterName, explain(err))
 	}
 	return s, nil
@@ -119,23 +105,30 @@ func newSink(ctx context.Context, cfg Config) (*Sink, error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = defaultPatience
 	}
-	s := &Sink{
-		cfg: cfg, pool: cfg.Pool, log: cfg.Logger, now: cfg.Now,
-		streams: make(map[int32]*Stream), byKey: make(map[streamKey]*Stream),
-		spare: make(chan *Batch, 2), server: make(map[string]serverState),
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if s.pool == nil {
+	ownPool := cfg.Pool == nil
+	if ownPool {
 		pool, err := NewPool(ctx, cfg.URL, SessionName)
 		if err != nil {
 			return nil, err
 		}
-		s.pool, s.ownPool = pool, true
+		cfg.Pool = pool
+	}
+	s := &Sink{cfg: cfg, ownPool: ownPool, spare: make(spares, 2)}
+	s.streams = streams{
+		tenure: &s.tenure, now: cfg.Now, log: cfg.Logger.With("cluster", cfg.ClusterName), unfolded: cfg.Hooks.Unfolded,
+		byID: make(map[int32]*Stream), byKey: make(map[streamKey]*Stream),
+	}
+	s.served = served{tenure: &s.tenure, now: cfg.Now, last: make(map[string]serverState)}
+	s.encoder = encoder{chain: chain.New(), now: cfg.Now, hooks: cfg.Hooks, latest: make(map[objectKey]*draft)}
+	s.committer = committer{
+		pool: cfg.Pool, patience: cfg.Patience, now: cfg.Now, retrying: cfg.Hooks.Retrying,
+		partitions: partitions{pool: cfg.Pool, now: cfg.Now, log: cfg.Logger},
 	}
 	return s, nil
 }
@@ -144,18 +137,19 @@ func newSink(ctx context.Context, cfg Config) (*Sink, error) {
 func (s *Sink) Info() Info { return s.info }
 
 // Close lets go of the database. It must not be called while another method runs.
-func (s *Sink) Close() { s.closePool() }
-
-func (s *Sink) closePool() {
+func (s *Sink) Close() {
 	if s.ownPool {
-		s.pool.Close()
+		s.cfg.Pool.Close()
 	}
 }
 
-// spareBatch gives an empty batch, with the memory of a committed one if there is any.
-func (s *Sink) spareBatch() *Batch {
+// spares are empty batches with memory.
+type spares chan *Batch
+
+// take gives an empty batch, with the memory of a committed one if there is any.
+func (s spares) take() *Batch {
 	select {
-	case b := <-s.spare:
+	case b := <-s:
 		b.reset()
 		return b
 	default:
@@ -163,9 +157,9 @@ func (s *Sink) spareBatch() *Batch {
 	}
 }
 
-func (s *Sink) keepBatch(b *Batch) {
+func (s spares) keep(b *Batch) {
 	select {
-	case s.spare <- b:
+	case s <- b:
 	default:
 	}
 }

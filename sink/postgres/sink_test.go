@@ -38,8 +38,8 @@ func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
 func TestRecorderWorksAsTheWriterRole(t *testing.T) {
 	r := record(t, newDatabase(t))
 	var role string
-	require.NoError(t, r.sink.pool.QueryRow(context.Background(), "SELECT current_user").Scan(&role))
+	require.NoError(t, r.sink.cfg.Pool.QueryRow(context.Background(), "SELECT current_user").Scan(&role))
 	require.Equal(t, "kuberewind_writer", role)
-	_, err := r.sink.pool.Exec(context.Background(), "DELETE FROM kuberewind.deltas_data")
+	_, err := r.sink.cfg.Pool.Exec(context.Background(), "DELETE FROM kuberewind.deltas_data")
 	require.Equal(t, Permanent, ClassOf(err))
 }

@@ -7,32 +7,38 @@ import (
 )
 
 // statements is the rest of the transaction, sent at once. Where one fails, the server skips those after it, COMMIT too.
-func (s *Sink) statements(b *Batch) *pgx.Batch {
-	batch := new(pgx.Batch)
-	s.queueBatchRow(batch, b)
-	s.queueEnded(batch, b)
-	s.queueStreams(batch, b)
+type statements struct {
+	queue   *pgx.Batch
+	cluster int32
+}
+
+// statementsOf gives those of a batch that is committed at a time.
+func statementsOf(cluster int32, at time.Time, b *Batch) *pgx.Batch {
+	s := statements{queue: new(pgx.Batch), cluster: cluster}
+	s.batchRow(b, at)
+	s.ended(b)
+	s.streams(b)
 	for i := range b.gaps {
-		s.queueGap(batch, &b.gaps[i])
+		s.gap(&b.gaps[i])
 	}
 	for i := range b.days {
-		s.queueDay(batch, &b.days[i])
+		s.day(&b.days[i])
 	}
-	s.queueExcluded(batch, b)
-	s.queueSweep(batch, b)
-	batch.Queue("COMMIT")
-	return batch
+	s.excluded(b)
+	s.sweep(b)
+	s.queue.Queue("COMMIT")
+	return s.queue
 }
 
-func (s *Sink) queueBatchRow(batch *pgx.Batch, b *Batch) {
-	batch.Queue(`
+func (s *statements) batchRow(b *Batch, at time.Time) {
+	s.queue.Queue(`
 		INSERT INTO kuberewind.batches (cluster, batch, epoch, first_seq, last_seq, observed_at, committed_at, digest)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.info.Cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), s.now(), b.digest[:])
+		s.cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), at, b.digest[:])
 }
 
-// queueEnded takes what has ended out of what lives.
-func (s *Sink) queueEnded(batch *pgx.Batch, b *Batch) {
+// ended takes what has ended out of what lives.
+func (s *statements) ended(b *Batch) {
 	n := len(b.endings)
 	if n == 0 {
 		return
@@ -41,10 +47,10 @@ func (s *Sink) queueEnded(batch *pgx.Batch, b *Batch) {
 	for i := range b.endings {
 		streams[i], ids[i] = b.endings[i].stream, b.endings[i].ObjectID
 	}
-	batch.Queue(`SELECT kuberewind.end_living($1, $2, $3)`, s.info.Cluster, streams, ids)
+	s.queue.Queue(`SELECT kuberewind.end_living($1, $2, $3)`, s.cluster, streams, ids)
 }
 
-func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
+func (s *statements) streams(b *Batch) {
 	n := len(b.streams)
 	if n == 0 {
 		return
@@ -62,22 +68,22 @@ func (s *Sink) queueStreams(batch *pgx.Batch, b *Batch) {
 		states[i], details[i], filters[i], schemas[i] = string(w.state), w.detail, w.filter, w.schema
 		since[i], positioned[i] = micros(w.stateSince), micros(w.positionedAt)
 	}
-	batch.Queue(`
+	s.queue.Queue(`
 		UPDATE kuberewind.streams s
 		SET position = n.position, last_rv = n.last_rv, last_seq = n.last_seq, synced = n.synced, bookmarks = n.bookmarks,
 			state = n.state, detail = n.detail, filter = n.filter, schema = n.schema, state_since = n.state_since, positioned_at = n.positioned_at
 		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[], $6::bool[], $7::bool[], $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::text[])
 			AS n (stream, position, last_rv, last_seq, synced, bookmarks, state, detail, filter, state_since, positioned_at, schema)
 		WHERE s.cluster = $1 AND s.stream = n.stream`,
-		s.info.Cluster, ids, positions, lastRVs, lastSeqs, synced, bookmarks, states, details, filters, since, positioned, schemas)
+		s.cluster, ids, positions, lastRVs, lastSeqs, synced, bookmarks, states, details, filters, since, positioned, schemas)
 }
 
-func (s *Sink) queueGap(batch *pgx.Batch, g *gapChange) {
+func (s *statements) gap(g *gapChange) {
 	if g.created {
-		batch.Queue(`
+		s.queue.Queue(`
 			INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			s.info.Cluster, g.Number, g.Stream, g.Cause, g.Detail, g.FromRV, timeOrNull(g.FromAt), g.opened)
+			s.cluster, g.Number, g.Stream, g.Cause, g.Detail, g.FromRV, timeOrNull(g.FromAt), g.opened)
 	}
 	if g.closed == 0 {
 		return
@@ -88,25 +94,25 @@ func (s *Sink) queueGap(batch *pgx.Batch, g *gapChange) {
 			counts[i] = &g.Counts[i]
 		}
 	}
-	batch.Queue(`
+	s.queue.Queue(`
 		UPDATE kuberewind.gaps_data
 		SET to_rv = $3, to_at = $4, closed_batch = $5, outcome = $6, appeared = $7, changed = $8, vanished = $9, unchanged = $10, detail = $11
 		WHERE cluster = $1 AND gap = $2`,
-		s.info.Cluster, g.Number, g.ToRV, timeOrNull(g.ToAt), g.closed, g.Outcome, counts[0], counts[1], counts[2], counts[3], g.Detail)
+		s.cluster, g.Number, g.ToRV, timeOrNull(g.ToAt), g.closed, g.Outcome, counts[0], counts[1], counts[2], counts[3], g.Detail)
 }
 
-func (s *Sink) queueDay(batch *pgx.Batch, d *dayRow) {
+func (s *statements) day(d *dayRow) {
 	if d.created {
-		batch.Queue(`
+		s.queue.Queue(`
 			INSERT INTO kuberewind.days (cluster, day, first_seq, last_seq, first_at, last_at) VALUES ($1, $2::date, $3, $4, $5, $6)`,
-			s.info.Cluster, dayText(d.day), d.firstSeq, d.lastSeq, micros(d.firstAt), micros(d.lastAt))
+			s.cluster, dayText(d.day), d.firstSeq, d.lastSeq, micros(d.firstAt), micros(d.lastAt))
 		return
 	}
-	batch.Queue(`UPDATE kuberewind.days SET last_seq = $3, last_at = $4 WHERE cluster = $1 AND day = $2::date`,
-		s.info.Cluster, dayText(d.day), d.lastSeq, micros(d.lastAt))
+	s.queue.Queue(`UPDATE kuberewind.days SET last_seq = $3, last_at = $4 WHERE cluster = $1 AND day = $2::date`,
+		s.cluster, dayText(d.day), d.lastSeq, micros(d.lastAt))
 }
 
-func (s *Sink) queueExcluded(batch *pgx.Batch, b *Batch) {
+func (s *statements) excluded(b *Batch) {
 	if len(b.excluded) == 0 {
 		return
 	}
@@ -117,14 +123,23 @@ func (s *Sink) queueExcluded(batch *pgx.Batch, b *Batch) {
 			present.add(key, r)
 		}
 	}
-	batch.Queue(`
+	s.queue.Queue(`
 		DELETE FROM kuberewind.exclusions x USING unnest($2::int[], $3::text[]) AS n (stream, uid)
 		WHERE x.cluster = $1 AND x.stream = n.stream AND x.uid = n.uid`,
-		s.info.Cluster, touched.streams, touched.uids)
-	batch.Queue(`
+		s.cluster, touched.streams, touched.uids)
+	s.queue.Queue(`
 		INSERT INTO kuberewind.exclusions (cluster, stream, uid, namespace, name, excluded_at)
 		SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])`,
-		s.info.Cluster, present.streams, present.uids, present.namespaces, present.names, present.times)
+		s.cluster, present.streams, present.uids, present.namespaces, present.names, present.times)
+}
+
+func (s *statements) sweep(b *Batch) {
+	if b.sweep == nil {
+		return
+	}
+	s.queue.Queue(`
+		INSERT INTO kuberewind.sweeps (cluster, day, epoch, batch, seq, observed_at, objects) VALUES ($1, $2::date, $3, $4, $5, $6, $7)`,
+		s.cluster, dayText(b.sweep.day), b.epoch, b.number, b.lastSeq, micros(b.observed), b.sweep.objects)
 }
 
 type excludedColumns struct {

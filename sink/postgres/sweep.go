@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,9 +44,7 @@ type Progress struct {
 // Unswept says how many objects of the open streams have no row in the UTC day of a time.
 func (s *Sink) Unswept(at time.Time) (p Progress) {
 	day := dayOf(at.UnixMicro())
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, st := range s.streams {
+	for st := range s.streams.all() {
 		waiting, unfolded := st.known.before(day)
 		p.Waiting, p.Unfolded = p.Waiting+waiting, p.Unfolded+unfolded
 	}
@@ -55,15 +54,13 @@ func (s *Sink) Unswept(at time.Time) (p Progress) {
 // Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text that has to be redacted
 // anew.
 func (s *Sink) Swept(at time.Time) bool {
-	return s.swept.Load() >= dayOf(at.UnixMicro()) && s.Rewritten() == 0
+	return s.sweeps.swept.Load() >= dayOf(at.UnixMicro()) && s.Rewritten() == 0
 }
 
 // Rewritten says how many objects of the open streams were redacted anew when they were loaded, and have no row since. The
 // record shows them as they were under fewer rules. A sweep stores them, also on a day that was swept before.
 func (s *Sink) Rewritten() (objects int) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, st := range s.streams {
+	for st := range s.streams.all() {
 		objects += st.known.countRewritten()
 	}
 	return objects
@@ -71,23 +68,27 @@ func (s *Sink) Rewritten() (objects int) {
 
 // Rewriting reports whether the record, as far as it is committed, shows objects of the open streams as they were under fewer rules.
 func (s *Sink) Rewriting() bool {
-	return s.Rewritten() > 0 || s.committed.Load() < s.rewrote.Load()
+	return s.Rewritten() > 0 || s.committed.Load() < s.encoder.rewrote.Load()
 }
 
 // Complete asks the encoder to put on record that the sweep of the UTC day of a time is complete. The encoder does so with its
 // next batch, if it is. The streams that have living objects on record must be open; see Dormant.
-func (s *Sink) Complete(at time.Time) { s.asked.Store(dayOf(at.UnixMicro())) }
+func (s *Sink) Complete(at time.Time) { s.sweeps.asked.Store(dayOf(at.UnixMicro())) }
 
-// complete answers that.
-func (s *Sink) complete(b *Batch) {
+// sweeps knows which day's sweep may be complete, and which was last.
+type sweeps struct {
+	asked atomic.Int32 // day whose sweep may be complete, noDay for none
+	swept atomic.Int32 // day whose sweep was complete last
+}
+
+// complete answers Complete. The batch is observed at a time.
+func (s *sweeps) complete(b *Batch, observed int64, streams *streams) {
 	day := s.asked.Swap(noDay)
-	if day == noDay || day != dayOf(s.encoder.head.observed) || day <= s.swept.Load() {
+	if day == noDay || day != dayOf(observed) || day <= s.swept.Load() {
 		return
 	}
 	objects := int64(0)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, st := range s.streams {
+	for st := range streams.all() {
 		if waiting, _ := st.known.before(day); waiting > 0 {
 			return
 		}
@@ -103,21 +104,12 @@ type sweepRow struct {
 	objects int64
 }
 
-func (s *Sink) queueSweep(batch *pgx.Batch, b *Batch) {
-	if b.sweep == nil {
-		return
-	}
-	batch.Queue(`
-		INSERT INTO kuberewind.sweeps (cluster, day, epoch, batch, seq, observed_at, objects) VALUES ($1, $2::date, $3, $4, $5, $6, $7)`,
-		s.info.Cluster, dayText(b.sweep.day), b.epoch, b.number, b.lastSeq, micros(b.observed), b.sweep.objects)
-}
-
-// loadSwept reads which day was swept last.
-func (s *Sink) loadSwept(ctx context.Context) error {
+// load reads which day was swept last.
+func (s *sweeps) load(ctx context.Context, t *tenure) error {
 	s.asked.Store(noDay)
 	s.swept.Store(noDay)
 	var day *time.Time
-	err := s.pool.QueryRow(ctx, `SELECT max(day) FROM kuberewind.sweeps WHERE cluster = $1`, s.info.Cluster).Scan(&day)
+	err := t.pool.QueryRow(ctx, `SELECT max(day) FROM kuberewind.sweeps WHERE cluster = $1`, t.cluster).Scan(&day)
 	if day != nil {
 		s.swept.Store(dayOf(day.UnixMicro()))
 	}
@@ -127,10 +119,10 @@ func (s *Sink) loadSwept(ctx context.Context) error {
 // Dormant gives the streams that have living objects on record and are not open, as they are on record. Their resource is not
 // served any more, or is left out by now. What they hold must not depend on earlier days, either.
 func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
-	rows, err := s.pool.Query(ctx, `
+	rows, err := s.tenure.pool.Query(ctx, `
 		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
 		WHERE cluster = $1 AND EXISTS (SELECT FROM kuberewind.living l WHERE l.cluster = s.cluster AND l.stream = s.stream)`,
-		s.info.Cluster)
+		s.tenure.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
 	}
@@ -140,7 +132,7 @@ func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the streams that are not followed: %w", explain(err))
 	}
-	return slices.DeleteFunc(specs, func(spec StreamSpec) bool { return s.openedStream(spec.key()) != nil }), nil
+	return slices.DeleteFunc(specs, func(spec StreamSpec) bool { return s.streams.opened(spec.key()) != nil }), nil
 }
 
 // before counts the objects whose last row is from before a day.

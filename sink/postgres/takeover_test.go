@@ -50,7 +50,7 @@ func TestASuccessorEndsNoErasure(t *testing.T) {
 	require.NoError(t, err)
 	_, err = BeginErasure(t.Context(), tx, f.sink.info.Cluster)
 	require.NoError(t, err)
-	require.NoError(t, f.sink.evict(t.Context()))
+	require.NoError(t, (&takeover{cfg: &f.sink.cfg, pool: f.sink.cfg.Pool}).evict(t.Context()))
 	_, err = tx.Exec(t.Context(), "SELECT 1")
 	require.NoError(t, err, "its session goes on")
 }
