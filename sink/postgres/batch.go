@@ -11,31 +11,31 @@ import (
 // A Batch is what Encode made of some items: the rows of one transaction. It belongs to the sink, and is valid until Commit
 // has returned without an error; its memory is used again then.
 type Batch struct {
-	epoch    int64
-	number   int64
-	before   head // the head that the compare-and-swap expects
-	firstSeq int64
-	lastSeq  int64
-	observed int64
-	digest   [32]byte
+	before head // that the compare-and-swap expects
+	after  head // that the batch leaves
+	copies copies
 
-	deltas     copyBuffer
-	lives      []life
-	livesCopy  copyBuffer
-	livingCopy copyBuffer
-	endings    []ending
-	endsCopy   copyBuffer
-	streams    []streamRow
-	gaps       []gapChange
-	excluded   map[excludedKey]excludedRow
-	days       []dayRow
-	sweep      *sweepRow // nil for none
-	stats      EncodeStats
-	changed    bool // whether there is anything to commit
-	offset     Offset
+	lives    []life
+	endings  []ending
+	streams  []streamRow
+	gaps     []gapChange
+	excluded map[excludedKey]excludedRow
+	days     []dayRow
+	sweep    *sweepRow // nil for none
+	stats    EncodeStats
+	changed  bool // whether there is anything to commit
+	offset   Offset
 
 	dirty   []*Stream
 	touched []*gap
+}
+
+// copies are the rows of a batch that COPY sends.
+type copies struct{ deltas, lives, living, ends copyBuffer }
+
+// size is that of the rows as they are sent.
+func (c *copies) size() int {
+	return len(c.deltas.b) + len(c.lives.b) + len(c.living.b) + len(c.ends.b)
 }
 
 // A head is the state of a cluster's record after a batch.
@@ -84,20 +84,16 @@ func (b *Batch) Empty() bool { return !b.changed }
 func (b *Batch) Rows() int { return b.stats.Rows }
 
 // Bytes is the size of its rows as they are sent.
-func (b *Batch) Bytes() int {
-	return len(b.deltas.b) + len(b.livesCopy.b) + len(b.livingCopy.b) + len(b.endsCopy.b)
-}
+func (b *Batch) Bytes() int { return b.copies.size() }
 
 // LastSeq is the seq of the last delta up to and with this batch.
-func (b *Batch) LastSeq() int64 { return b.lastSeq }
+func (b *Batch) LastSeq() int64 { return b.after.seq }
 
 // Observed is when the last thing in it was observed.
-func (b *Batch) Observed() time.Time { return micros(b.observed) }
+func (b *Batch) Observed() time.Time { return micros(b.after.observed) }
 
-// after is the head that the batch leaves.
-func (b *Batch) after() head {
-	return head{epoch: b.epoch, seq: b.lastSeq, batch: b.number, digest: b.digest, observed: b.observed}
-}
+// firstSeq is the seq of its first delta, if it has any.
+func (b *Batch) firstSeq() int64 { return b.before.seq + 1 }
 
 // maxSpare bounds the buffer that is kept for the next batch: 32 MiB.
 const maxSpare = 32 << 20
@@ -111,11 +107,11 @@ func (b *Batch) reset() {
 	clear(b.touched)
 	clear(b.excluded)
 	*b = Batch{
-		deltas: b.deltas, livesCopy: b.livesCopy, livingCopy: b.livingCopy, endsCopy: b.endsCopy,
-		lives: b.lives[:0], endings: b.endings[:0], streams: b.streams[:0], gaps: b.gaps[:0], excluded: b.excluded, days: b.days[:0], dirty: b.dirty[:0], touched: b.touched[:0],
+		copies: b.copies,
+		lives:  b.lives[:0], endings: b.endings[:0], streams: b.streams[:0], gaps: b.gaps[:0], excluded: b.excluded, days: b.days[:0], dirty: b.dirty[:0], touched: b.touched[:0],
 	}
-	if cap(b.deltas.b) > maxSpare {
-		b.deltas.b = nil
+	if cap(b.copies.deltas.b) > maxSpare {
+		b.copies.deltas.b = nil
 	}
 }
 

@@ -28,19 +28,19 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	if b.Empty() {
 		return s.commitEmpty(ctx, b)
 	}
-	if last := s.committed.Load(); b.number != last+1 {
-		return fmt.Errorf("%w: batch %d after %d", errOutOfOrder, b.number, last)
+	if last := s.committed.Load(); b.after.batch != last+1 {
+		return fmt.Errorf("%w: batch %d after %d", errOutOfOrder, b.after.batch, last)
 	}
 	s.committer.partitions.ensureSometimes(ctx)
 	begun := time.Now()
 	attempts, err := s.committer.commit(ctx, b)
 	if err != nil {
-		return fmt.Errorf("commit batch %d (seq %d to %d) of cluster %q: %w", b.number, b.firstSeq, b.lastSeq, s.cfg.ClusterName, explain(err))
+		return fmt.Errorf("commit batch %d (seq %d to %d) of cluster %q: %w", b.after.batch, b.firstSeq(), b.after.seq, s.cfg.ClusterName, explain(err))
 	}
-	s.committed.Store(b.number)
+	s.committed.Store(b.after.batch)
 	if s.cfg.Hooks.Committed != nil {
 		s.cfg.Hooks.Committed(CommitStats{
-			EncodeStats: b.stats, Batch: b.number, LastSeq: b.lastSeq, Observed: micros(b.observed), Bytes: b.Bytes(),
+			EncodeStats: b.stats, Batch: b.after.batch, LastSeq: b.after.seq, Observed: micros(b.after.observed), Bytes: b.Bytes(),
 			Attempts: attempts, Latency: time.Since(begun),
 		})
 	}
@@ -162,9 +162,9 @@ func (c *committer) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done
 	switch {
 	case err != nil:
 		return false, err
-	case now == b.after():
+	case now == b.after:
 		return true, nil
-	case now.epoch == b.epoch && now.batch == b.before.batch && now.digest == b.before.digest:
+	case now.epoch == b.after.epoch && now.batch == b.before.batch && now.digest == b.before.digest:
 		return false, nil
 	}
 	return false, displaced(now, b)
@@ -173,11 +173,11 @@ func (c *committer) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done
 // displaced explains why a batch cannot follow the head.
 func displaced(now head, b *Batch) error {
 	why := ErrFenced
-	if now.epoch == b.epoch {
+	if now.epoch == b.after.epoch {
 		why = ErrSetBack
 	}
 	return fmt.Errorf("%w: the head is at epoch %d, batch %d, seq %d, and this one, of epoch %d, was to follow batch %d, seq %d",
-		why, now.epoch, now.batch, now.seq, b.epoch, b.before.batch, b.before.seq)
+		why, now.epoch, now.batch, now.seq, b.after.epoch, b.before.batch, b.before.seq)
 }
 
 // write is the transaction.
@@ -189,10 +189,10 @@ func (c *committer) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 		table, columns string
 		data           *copyBuffer
 	}{
-		{"lives", lifeColumns, &b.livesCopy},
-		{"living", livingColumns, &b.livingCopy},
-		{"ends", endColumns, &b.endsCopy},
-		{"deltas_data", deltaColumns, &b.deltas},
+		{"lives", lifeColumns, &b.copies.lives},
+		{"living", livingColumns, &b.copies.living},
+		{"ends", endColumns, &b.copies.ends},
+		{"deltas_data", deltaColumns, &b.copies.deltas},
 	} {
 		if err := copyRows(ctx, conn.PgConn(), rows.table, rows.columns, rows.data); err != nil {
 			return err
@@ -210,7 +210,7 @@ func (c *committer) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) erro
 	batch.Queue(`
 		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7, spool = $8, spool_next = $9
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		c.cluster, b.epoch, b.before.seq, b.before.batch, b.lastSeq, b.digest[:], micros(b.observed), b.offset.Spool, b.offset.next(),
+		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.after.seq, b.after.digest[:], micros(b.after.observed), b.offset.Spool, b.offset.next(),
 	).Exec(func(tag pgconn.CommandTag) error {
 		moved = tag.RowsAffected() == 1
 		return nil

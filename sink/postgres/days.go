@@ -58,7 +58,7 @@ func (p *partitions) ensureBatch(ctx context.Context, b *Batch) error {
 			return err
 		}
 	}
-	return p.ensureDay(ctx, dayOf(b.observed))
+	return p.ensureDay(ctx, dayOf(b.after.observed))
 }
 
 // ensureDay is a transaction of its own, because the lock that it takes is held until its end.

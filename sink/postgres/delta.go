@@ -40,21 +40,21 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	if err := v.read(it.Object); err != nil {
 		return err
 	}
-	e.find(st, &v)
-	if st.recorded(&v) || v.source == delta.NumberResync && !e.due(&v) {
+	e.drafts.find(st, &v)
+	if st.recorded(&v) || v.source == delta.NumberResync && !v.due(b.after.observed) {
 		b.stats.Skipped++
 		e.pass(b, st, it)
 		return nil
 	}
 	if v.known != nil && !v.known.isUID(v.uid) {
 		// I5: the name has a new UID, so the old life is over, though nothing was served that said so.
-		if err := e.endUnseen(b, st, &v); err != nil {
+		if err := e.drafts.endUnseen(b, st, &v); err != nil {
 			return err
 		}
 		v.known, v.pending = nil, nil
 	}
 	e.begun(b, st, it.Source)
-	e.record(b, st, &v)
+	e.drafts.record(b, st, &v)
 	e.pass(b, st, it)
 	return nil
 }
@@ -81,12 +81,12 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	}
 	v.namespace, v.name = splitKey(it.Key)
 	v.rv = clean(it.RV)
-	e.find(st, v)
+	e.drafts.find(st, v)
 	if v.known == nil || (it.UID != "" && !v.known.isUID(clean(string(it.UID)))) {
 		b.stats.Skipped++ // I7: its end is recorded.
 	} else {
 		e.begun(b, st, it.Source)
-		if err := e.endUnseen(b, st, v); err != nil {
+		if err := e.drafts.endUnseen(b, st, v); err != nil {
 			return err
 		}
 	}
@@ -95,19 +95,19 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 }
 
 // endUnseen ends the life of v.known with a row of its own, which repeats the digest of the last version.
-func (e *encoder) endUnseen(b *Batch, st *Stream, v *version) error {
-	if err := e.again(b, st, v); err != nil {
+func (ds *drafts) endUnseen(b *Batch, st *Stream, v *version) error {
+	if err := ds.again(b, st, v); err != nil {
 		return err
 	}
-	d := e.draft(b, st, v)
+	d := ds.add(b, st, v)
 	d.row.Kind, d.row.Source = delta.NumberDeleted, delta.NumberInferred
 	d.row.ObjectID, d.row.Digest = v.known.id, v.known.digest
-	e.endLife(b, d, v.known.uidText())
+	ds.endLife(b, d, v.known.uidText())
 	return nil
 }
 
 // endLife ends the life to which the draft belongs.
-func (e *encoder) endLife(b *Batch, d *draft, uid string) {
+func (ds *drafts) endLife(b *Batch, d *draft, uid string) {
 	d.ends = true
 	b.endings = append(b.endings, ending{End: chain.End{ObjectID: d.row.ObjectID, Seq: d.row.Seq}, stream: d.row.Stream})
 	if born := b.life(d.row.ObjectID); born != nil {
@@ -117,8 +117,8 @@ func (e *encoder) endLife(b *Batch, d *draft, uid string) {
 }
 
 // record stores the version, and makes it the known one.
-func (e *encoder) record(b *Batch, st *Stream, v *version) {
-	d := e.draft(b, st, v)
+func (ds *drafts) record(b *Batch, st *Stream, v *version) {
+	d := ds.add(b, st, v)
 	d.row.Digest = v.digest
 	next := newEntry(v.uid, v.rv)
 	next.digest, next.day = v.digest, dayOf(d.row.Observed)
@@ -134,6 +134,6 @@ func (e *encoder) record(b *Batch, st *Stream, v *version) {
 	next.id = d.row.ObjectID
 	d.entry = &next
 	if v.kind == delta.NumberDeleted {
-		e.endLife(b, d, v.uid)
+		ds.endLife(b, d, v.uid)
 	}
 }

@@ -32,9 +32,22 @@ type objectKey struct {
 
 func (d *draft) key() objectKey { return objectKey{d.stream.id, d.namespace, d.name} }
 
+// drafts numbers the rows of a batch, keeps those that are not settled, and adds them to the batch in the order of seq.
+type drafts struct {
+	cluster  int32
+	chain    *chain.Digester
+	mismatch func(Mismatch) // may be nil
+	lastDay  int32          // newest day that has a row in days
+	rewrote  atomic.Int64   // the last batch of a stream with objects that were redacted anew
+
+	all, lives []*draft // by seq; the first of each life
+	latest     map[objectKey]*draft
+	comparers  []*comparer
+}
+
 // find looks for the version before v.
-func (e *encoder) find(st *Stream, v *version) {
-	d := e.latest[objectKey{st.id, v.namespace, v.name}]
+func (ds *drafts) find(st *Stream, v *version) {
+	d := ds.latest[objectKey{st.id, v.namespace, v.name}]
 	switch {
 	case d == nil:
 		v.known, v.pending = st.known.get(v.namespace, v.name), nil
@@ -45,11 +58,11 @@ func (e *encoder) find(st *Stream, v *version) {
 	}
 }
 
-// draft gives the next seq to a row, with what does not depend on the object's text.
-func (e *encoder) draft(b *Batch, st *Stream, v *version) *draft {
-	e.head.seq++
+// add gives the next seq to a row, with what does not depend on the object's text.
+func (ds *drafts) add(b *Batch, st *Stream, v *version) *draft {
+	b.after.seq++
 	d := &draft{version: *v, stream: st, inGap: st.work.gap != nil, row: row{Delta: chain.Delta{
-		Evidence: int16(evidence.None), Seq: e.head.seq, Observed: e.head.observed, Occurred: e.head.observed, Stream: st.id,
+		Evidence: int16(evidence.None), Seq: b.after.seq, Observed: b.after.observed, Occurred: b.after.observed, Stream: st.id,
 		Kind: v.kind, Source: v.source, RV: v.rv, Version: clean(v.item.Version),
 	}}}
 	if !v.item.Occurred.IsZero() {
@@ -58,26 +71,26 @@ func (e *encoder) draft(b *Batch, st *Stream, v *version) *draft {
 	if v.pending != nil {
 		v.pending.next = d
 	} else {
-		e.lives = append(e.lives, d)
+		ds.lives = append(ds.lives, d)
 	}
-	e.drafts = append(e.drafts, d)
-	e.latest[d.key()] = d
+	ds.all = append(ds.all, d)
+	ds.latest[d.key()] = d
 	st.work.lastSeq = d.row.Seq
 	b.touch(st)
 	return d
 }
 
 // settle completes the drafts, and adds their rows to the batch, by seq.
-func (e *encoder) settle(b *Batch) {
-	e.compare()
-	for _, d := range e.drafts {
-		e.append(b, d)
+func (ds *drafts) settle(b *Batch) {
+	ds.compare()
+	for _, d := range ds.all {
+		ds.append(b, d)
 	}
-	clear(e.drafts)
-	clear(e.lives)
-	clear(e.latest)
-	e.drafts, e.lives = e.drafts[:0], e.lives[:0]
-	for _, c := range e.comparers {
+	clear(ds.all)
+	clear(ds.lives)
+	clear(ds.latest)
+	ds.all, ds.lives = ds.all[:0], ds.lives[:0]
+	for _, c := range ds.comparers {
 		c.forget()
 	}
 }
@@ -90,45 +103,45 @@ const (
 )
 
 // compare completes the drafts, those of one life in order, and returns when all are.
-func (e *encoder) compare() {
+func (ds *drafts) compare() {
 	var taken atomic.Int64
 	work := func(c *comparer) {
 		for {
 			i := int(taken.Add(1)) - 1
-			if i >= len(e.lives) {
+			if i >= len(ds.lives) {
 				return
 			}
-			for d := e.lives[i]; d != nil; d = d.next {
+			for d := ds.lives[i]; d != nil; d = d.next {
 				c.complete(d)
 			}
 		}
 	}
-	count := max(1, min(runtime.GOMAXPROCS(0), maxComparers, len(e.lives)/livesEach))
-	for len(e.comparers) < count {
-		e.comparers = append(e.comparers, new(comparer))
+	count := max(1, min(runtime.GOMAXPROCS(0), maxComparers, len(ds.lives)/livesEach))
+	for len(ds.comparers) < count {
+		ds.comparers = append(ds.comparers, new(comparer))
 	}
 	var others sync.WaitGroup
-	for _, c := range e.comparers[1:count] {
+	for _, c := range ds.comparers[1:count] {
 		others.Go(func() { work(c) })
 	}
-	work(e.comparers[0])
+	work(ds.comparers[0])
 	others.Wait()
 }
 
 // append adds the row of a draft that is complete to the batch, and makes its version the known one.
-func (e *encoder) append(b *Batch, d *draft) {
+func (ds *drafts) append(b *Batch, d *draft) {
 	if d.mismatched {
 		b.stats.Mismatches++
-		if e.hooks.Mismatch != nil {
-			e.hooks.Mismatch(Mismatch{Stream: d.row.Stream, Seq: d.row.Seq, Key: joinKey(d.namespace, d.name), Err: d.mismatch})
+		if ds.mismatch != nil {
+			ds.mismatch(Mismatch{Stream: d.row.Stream, Seq: d.row.Seq, Key: joinKey(d.namespace, d.name), Err: d.mismatch})
 		}
 	}
 	b.stats.count(&d.row)
-	b.bound(&d.row, &e.lastDay)
-	e.chain.Delta(&d.row.Delta)
-	d.row.copyTo(&b.deltas, e.cluster)
+	b.bound(&d.row, &ds.lastDay)
+	ds.chain.Delta(&d.row.Delta)
+	d.row.copyTo(&b.copies.deltas, ds.cluster)
 	if d.stream.known.countRewritten() > 0 {
-		e.rewrote.Store(b.number) // before the count is lowered
+		ds.rewrote.Store(b.after.batch) // before the count is lowered
 	}
 	switch {
 	case d.ends:

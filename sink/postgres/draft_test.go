@@ -103,7 +103,7 @@ func TestABatchSaysWhatItsItemsSayOneByOne(t *testing.T) {
 	m := &manyLived{t: t}
 	whole, single := record(t, db), record(t, db)
 	whole.commit(m.items(whole.pods())...)
-	require.Greater(t, len(whole.sink.encoder.comparers), 1, "it took several goroutines")
+	require.Greater(t, len(whole.sink.encoder.drafts.comparers), 1, "it took several goroutines")
 
 	var batch []*Batch
 	for _, item := range m.items(single.pods()) {

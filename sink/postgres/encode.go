@@ -5,29 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// An encoder numbers rows and keeps the known state. It belongs to the goroutine that calls Encode, which waits for those that it starts.
+// An encoder moves positions, states and gaps, and has versions recorded. It belongs to the goroutine that calls Encode, which waits for those that it starts.
 type encoder struct {
 	cluster int32
-	head    head
-	lastDay int32 // newest day that has a row in days
+	head    head // after the batch before; its time is that of the last item
 	lastGap int64
 	chain   *chain.Digester
 	now     func() time.Time
 	hooks   Hooks
-	rewrote atomic.Int64 // the last batch of a stream with objects that were redacted anew
-	err     error        // after which it is of no more use
-
-	// What is not settled yet: all drafts by seq, the first of each life among them, and the last of each object.
-	drafts, lives []*draft
-	latest        map[objectKey]*draft
-	comparers     []*comparer
+	err     error // after which it is of no more use
+	drafts  drafts
 }
 
 // Encode makes a batch of items: it skips what is recorded, gives seqs, computes and checks patches, on as many goroutines as there are
@@ -46,7 +39,7 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 			return nil, e.err
 		}
 	}
-	e.settle(b)
+	e.drafts.settle(b)
 	s.sweeps.complete(b, e.head.observed, &s.streams)
 	e.end(b)
 	b.stats.Items = len(items)
@@ -57,9 +50,9 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 }
 
 func (e *encoder) begin(b *Batch) {
-	b.epoch, b.number, b.before = e.head.epoch, e.head.batch+1, e.head
-	b.firstSeq = e.head.seq + 1
-	b.deltas.begin()
+	b.before, b.after = e.head, e.head
+	b.after.batch++
+	b.copies.deltas.begin()
 	e.chain.Begin(e.head.digest)
 }
 
@@ -67,7 +60,7 @@ func (e *encoder) item(b *Batch, st *Stream, it *Item) error {
 	if st == nil {
 		return errors.New("the stream is not open")
 	}
-	e.observe(it)
+	e.observe(b, it)
 	switch it.Kind {
 	case Delta:
 		return e.delta(b, st, it)
@@ -101,12 +94,13 @@ func (e *encoder) mark(b *Batch, st *Stream, it *Item) error {
 }
 
 // observe moves the encoder's time, which does not decrease with seq.
-func (e *encoder) observe(it *Item) {
+func (e *encoder) observe(b *Batch, it *Item) {
 	observed := it.Observed
 	if observed.IsZero() {
 		observed = e.now()
 	}
 	e.head.observed = max(e.head.observed, observed.UnixMicro())
+	b.after.observed = e.head.observed
 }
 
 // touch marks the stream's row for the batch.
@@ -149,8 +143,7 @@ func (b *Batch) bound(r *row, lastDay *int32) {
 
 // end completes the batch, and the digest of it, and moves the head.
 func (e *encoder) end(b *Batch) {
-	b.lastSeq, b.observed = e.head.seq, e.head.observed
-	b.deltas.end()
+	b.copies.deltas.end()
 	e.copyLives(b)
 	e.endGaps(b)
 	for _, st := range b.dirty {
@@ -160,36 +153,38 @@ func (e *encoder) end(b *Batch) {
 	if !b.changed {
 		return
 	}
-	b.digest = e.chain.Sum(chain.Batch{Cluster: e.cluster, Epoch: b.epoch, Number: b.number, FirstSeq: b.firstSeq, LastSeq: b.lastSeq, Observed: b.observed})
-	e.head = b.after()
+	b.after.digest = e.chain.Sum(chain.Batch{
+		Cluster: e.cluster, Epoch: b.after.epoch, Number: b.after.batch, FirstSeq: b.firstSeq(), LastSeq: b.after.seq, Observed: b.after.observed,
+	})
+	e.head = b.after
 }
 
 // copyLives copies the lives that begin and those that end, and has the chain cover them.
 func (e *encoder) copyLives(b *Batch) {
-	b.livesCopy.begin()
-	b.livingCopy.begin()
+	b.copies.lives.begin()
+	b.copies.living.begin()
 	for i := range b.lives {
 		l := &b.lives[i]
 		e.chain.Life(&l.Life)
-		l.copyTo(&b.livesCopy, e.cluster)
+		l.copyTo(&b.copies.lives, e.cluster)
 		if !l.ended {
-			l.copyLivingTo(&b.livingCopy, e.cluster)
+			l.copyLivingTo(&b.copies.living, e.cluster)
 		}
 	}
-	b.livesCopy.end()
-	b.livingCopy.end()
-	b.endsCopy.begin()
+	b.copies.lives.end()
+	b.copies.living.end()
+	b.copies.ends.begin()
 	for i := range b.endings {
 		e.chain.End(&b.endings[i].End)
-		b.endings[i].copyTo(&b.endsCopy, e.cluster)
+		b.endings[i].copyTo(&b.copies.ends, e.cluster)
 	}
-	b.endsCopy.end()
+	b.copies.ends.end()
 }
 
 // endGaps copies what the gaps are now: the next batch may change them while this one is being committed.
 func (e *encoder) endGaps(b *Batch) {
 	for _, g := range b.touched {
-		b.gaps = append(b.gaps, gapChange{gap: *g, created: g.opened == b.number})
+		b.gaps = append(b.gaps, gapChange{gap: *g, created: g.opened == b.after.batch})
 	}
 	slices.SortFunc(b.gaps, func(x, y gapChange) int { return cmp.Compare(x.Number, y.Number) })
 	for i := range b.gaps {
@@ -198,7 +193,7 @@ func (e *encoder) endGaps(b *Batch) {
 		}
 	}
 	for i := range b.gaps {
-		if b.gaps[i].closed == b.number {
+		if b.gaps[i].closed == b.after.batch {
 			e.chain.Closed(&b.gaps[i].Gap)
 		}
 	}

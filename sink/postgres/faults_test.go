@@ -202,7 +202,7 @@ func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
 	// The batch is made again as a connection that was lost and comes back would send it.
 	again := *batch
 	again.before = head{epoch: 1, seq: 0, batch: 1}
-	again.epoch = 1
+	again.after.epoch = 1
 	require.ErrorIs(t, f.sink.committer.write(t.Context(), conn.Conn(), &again), ErrSetBack)
 	f.exactlyOnce()
 }

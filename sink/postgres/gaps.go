@@ -76,7 +76,7 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 
 func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 	e.lastGap++
-	g := &gap{Gap: chain.Gap{Number: e.lastGap, Stream: st.id, Cause: delta.Cause(clean(string(m.Cause))), Detail: clean(m.Detail)}, opened: b.number}
+	g := &gap{Gap: chain.Gap{Number: e.lastGap, Stream: st.id, Cause: delta.Cause(clean(string(m.Cause))), Detail: clean(m.Detail)}, opened: b.after.batch}
 	w := &st.work
 	from, at := cmp.Or(m.FromRV, w.at.Complete), w.positionedAt
 	switch {
@@ -95,7 +95,7 @@ func (e *encoder) openGap(b *Batch, st *Stream, m *delta.Marker) {
 
 func (e *encoder) closeGap(b *Batch, st *Stream, outcome delta.Outcome, toRV string) {
 	g, at := st.work.gap, e.head.observed
-	g.Outcome, g.closed, g.ToAt = outcome, b.number, &at
+	g.Outcome, g.closed, g.ToAt = outcome, b.after.batch, &at
 	if toRV != "" {
 		toRV = clean(toRV)
 		g.ToRV = &toRV

@@ -80,9 +80,12 @@ type GapChange struct {
 	ToTime   time.Time // zero while open
 
 	// Outcome says how it ended: resumed, relisted or equal. What the list found is counted for the latter two.
-	Outcome                                delta.Outcome
-	Appeared, Changed, Vanished, Unchanged int64
+	Outcome delta.Outcome
+	Found
 }
+
+// Found counts the objects of a list that closed a gap.
+type Found struct{ Appeared, Changed, Vanished, Unchanged int64 }
 
 // Missed reports whether versions may have been missed: the gap was closed by a list.
 func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != delta.OutcomeResumed }
@@ -114,7 +117,7 @@ func (s *Sink) tellGaps(b *Batch) {
 		return
 	}
 	for i := range b.gaps {
-		s.cfg.Hooks.Gap(s.gapChange(b.number, &b.gaps[i]))
+		s.cfg.Hooks.Gap(s.gapChange(b.after.batch, &b.gaps[i]))
 	}
 }
 

@@ -42,7 +42,7 @@ func (c *committer) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) er
 	tag, err := conn.Exec(ctx, `
 		UPDATE kuberewind.heads SET spool = $5, spool_next = CASE WHEN spool = $5 THEN greatest(spool_next, $6) ELSE $6 END
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		c.cluster, b.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
+		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}

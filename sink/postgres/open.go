@@ -213,14 +213,14 @@ func (t *takeover) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 
 // load reads what the encoder goes on from, apart from the head.
 func (e *encoder) load(ctx context.Context, t *tenure) error {
-	e.cluster = t.cluster
+	e.cluster, e.drafts.cluster = t.cluster, t.cluster
 	var day *time.Time
 	err := t.pool.QueryRow(ctx, `
 		SELECT (SELECT max(day) FROM kuberewind.days WHERE cluster = $1), (SELECT coalesce(max(gap), 0) FROM kuberewind.gaps_data WHERE cluster = $1)`,
 		t.cluster).Scan(&day, &e.lastGap)
-	e.lastDay = noDay
+	e.drafts.lastDay = noDay
 	if day != nil {
-		e.lastDay = dayOf(day.UnixMicro())
+		e.drafts.lastDay = dayOf(day.UnixMicro())
 	}
 	return err
 }

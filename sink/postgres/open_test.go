@@ -244,7 +244,7 @@ func TestTheHookOfGapsTellsEachOnceItIsOnRecord(t *testing.T) {
 	first := replacedBy(pods, delta.CauseFirstList, "10")
 	first.Marker.Appeared = 2
 	r.commit(first)
-	want := GapChange{Resource: "pods", Opened: true, Closed: true, Cause: "first_list", ToRV: "10", ToTime: noon, Outcome: "relisted", Appeared: 2}
+	want := GapChange{Resource: "pods", Opened: true, Closed: true, Cause: "first_list", ToRV: "10", ToTime: noon, Outcome: "relisted", Found: Found{Appeared: 2}}
 	require.Equal(t, []GapChange{want}, told)
 	require.True(t, told[0].Missed())
 

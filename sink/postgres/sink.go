@@ -125,7 +125,11 @@ func newSink(ctx context.Context, cfg Config) (*Sink, error) {
 		byID: make(map[int32]*Stream), byKey: make(map[streamKey]*Stream),
 	}
 	s.served = served{tenure: &s.tenure, now: cfg.Now, last: make(map[string]serverState)}
-	s.encoder = encoder{chain: chain.New(), now: cfg.Now, hooks: cfg.Hooks, latest: make(map[objectKey]*draft)}
+	digester := chain.New()
+	s.encoder = encoder{
+		chain: digester, now: cfg.Now, hooks: cfg.Hooks,
+		drafts: drafts{chain: digester, mismatch: cfg.Hooks.Mismatch, latest: make(map[objectKey]*draft)},
+	}
 	s.committer = committer{
 		pool: cfg.Pool, patience: cfg.Patience, now: cfg.Now, retrying: cfg.Hooks.Retrying,
 		partitions: partitions{pool: cfg.Pool, now: cfg.Now, log: cfg.Logger},

@@ -34,7 +34,7 @@ func (s *statements) batchRow(b *Batch, at time.Time) {
 	s.queue.Queue(`
 		INSERT INTO kuberewind.batches (cluster, batch, epoch, first_seq, last_seq, observed_at, committed_at, digest)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.cluster, b.number, b.epoch, b.firstSeq, b.lastSeq, micros(b.observed), at, b.digest[:])
+		s.cluster, b.after.batch, b.after.epoch, b.firstSeq(), b.after.seq, micros(b.after.observed), at, b.after.digest[:])
 }
 
 // ended takes what has ended out of what lives.
@@ -139,7 +139,7 @@ func (s *statements) sweep(b *Batch) {
 	}
 	s.queue.Queue(`
 		INSERT INTO kuberewind.sweeps (cluster, day, epoch, batch, seq, observed_at, objects) VALUES ($1, $2::date, $3, $4, $5, $6, $7)`,
-		s.cluster, dayText(b.sweep.day), b.epoch, b.number, b.lastSeq, micros(b.observed), b.sweep.objects)
+		s.cluster, dayText(b.sweep.day), b.after.epoch, b.after.batch, b.after.seq, micros(b.after.observed), b.sweep.objects)
 }
 
 type excludedColumns struct {

@@ -68,7 +68,7 @@ func (s *Sink) Rewritten() (objects int) {
 
 // Rewriting reports whether the record, as far as it is committed, shows objects of the open streams as they were under fewer rules.
 func (s *Sink) Rewriting() bool {
-	return s.Rewritten() > 0 || s.committed.Load() < s.encoder.rewrote.Load()
+	return s.Rewritten() > 0 || s.committed.Load() < s.encoder.drafts.rewrote.Load()
 }
 
 // Complete asks the encoder to put on record that the sweep of the UTC day of a time is complete. The encoder does so with its
@@ -155,19 +155,19 @@ func (k *Known) before(day int32) (waiting, unfolded int) {
 
 // due reports whether a keyframe of a known object is needed, and shows what the record shows. A day takes one row of an
 // object that did not change. An object that has changed since the keyframe was sent has a row already.
-func (e *encoder) due(v *version) bool {
-	return v.known != nil && v.known.isUID(v.uid) && v.known.rvText() == v.rv && v.known.digest == v.digest && v.known.day < dayOf(e.head.observed)
+func (v *version) due(observed int64) bool {
+	return v.known != nil && v.known.isUID(v.uid) && v.known.rvText() == v.rv && v.known.digest == v.digest && v.known.day < dayOf(observed)
 }
 
 // again stores the known version of v once more before a row that ends its life, if that would be its only row in the day. I8:
 // the first row of a life in a day is a keyframe.
-func (e *encoder) again(b *Batch, st *Stream, v *version) error {
-	if v.known.day >= dayOf(e.head.observed) {
+func (ds *drafts) again(b *Batch, st *Stream, v *version) error {
+	if v.known.day >= dayOf(b.after.observed) {
 		return nil
 	}
 	if v.pending != nil {
-		e.settle(b) // The day has begun with this batch, and the text is needed.
-		e.find(st, v)
+		ds.settle(b) // The day has begun with this batch, and the text is needed.
+		ds.find(st, v)
 	}
 	if v.known.doc == nil {
 		return nil
@@ -178,8 +178,8 @@ func (e *encoder) again(b *Batch, st *Stream, v *version) error {
 	if err := w.read(object); err != nil {
 		return err
 	}
-	e.record(b, st, &w)
-	e.find(st, v)
+	ds.record(b, st, &w)
+	ds.find(st, v)
 	return nil
 }
 
