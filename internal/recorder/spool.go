@@ -307,7 +307,7 @@ func (l *leftover) interrupt(m *delta.Marker) {
 // sample keeps some of what was served last: the newest, and more of the newer than of the older.
 func (l *leftover) sample(e *deltafifo.Entry) {
 	o, ok := e.Delta.Object.(*kube.Object)
-	if !ok || e.Source != delta.SourceWatch || e.Delta.Type == delta.Deleted {
+	if !ok || e.Source != delta.SourceWatch || e.Delta.Type == delta.Deleted || l.interrupted == delta.CauseHistoryReversed {
 		return
 	}
 	l.unproven = append(l.unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})

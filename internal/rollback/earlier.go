@@ -153,7 +153,8 @@ func (c *Stream) HadLeft(spooled string) {
 		c.position = max(c.position, revision)
 	}
 	c.reversed, c.proof, c.doubt = true, "it had gone backwards before", c.doubtOfRecordLocked()
-	c.claimed, c.newest, c.position, c.living, c.due, c.earlier = 0, nil, 0, nil, samples{}, nil
+	c.claimed, c.newest, c.position, c.living, c.earlier = 0, nil, 0, nil, nil
+	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
 }
 
 // allAnnounced reports whether each resource that is served was met by this process.

@@ -18,13 +18,6 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// breaksOff lets the server answer once more, and then no more.
-func (a *archive) breaksOff() {
-	a.meanwhile = func() {
-		a.meanwhile = func() { a.fails = errDown }
-	}
-}
-
 // lateAnswer has something happen between an answer and its arrival.
 type lateAnswer struct {
 	*archive

@@ -49,7 +49,7 @@ type Identity interface {
 // Streams are the streams of a recorder, and what is known of the revisions of etcd: of which stream each is. One write of the API server is one revision.
 // So a revision of one stream is of no other stream in the same etcd.
 type Streams struct {
-	mu      sync.Mutex // protects what follows, and the fields of claims that say so
+	mu      sync.Mutex // protects what follows, and the fields of Stream that say so
 	streams []*Stream
 
 	identity  Identity

@@ -17,8 +17,8 @@ import (
 // What holds:
 //
 //   - Each version that is lost lies in a gap. A gap may begin too early.
-//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (claims.settled).
-//   - No stream leaves its history before the gaps of all are queued (revisions.acting).
+//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (Stream.settled).
+//   - No stream leaves its history before the gaps of all are queued (Streams.acting).
 //   - A stream that is opened later asks whether it was in that etcd (earlier.go).
 
 // confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
@@ -162,6 +162,7 @@ func (c *Stream) LeftFor() (proof string) {
 // isInLocked reports whether the stream is still in the history of that number.
 func (c *Stream) isInLocked(history int) bool { return !c.reversed && c.history == history }
 
+// Gap is where the gap of a stream begins that has left a history.
 type Gap struct {
 	Of    *Stream
 	Until deltafifo.Until // up to where it is complete
@@ -277,12 +278,19 @@ func (s *sample) provedLocked(now time.Time) {
 	switch {
 	case s.recalled || !s.standsLocked():
 	case head.settling.of == nil || !head.settling.standsLocked():
-		head.settling = *s
+		head.settling = s.bare()
 	case s.asOf() >= head.settling.asOf() && now.Sub(head.settling.at) >= settledAfter:
 		head.settled = append(head.settled, head.settling)
 		head.settled = slices.Delete(head.settled, 0, max(0, len(head.settled)-keptSettled))
-		head.settling = *s
+		head.settling = s.bare()
 	}
+}
+
+// bare is the sample without the object.
+func (s *sample) bare() sample {
+	bare := *s
+	bare.doc = nil
+	return bare
 }
 
 // keptSettled bounds what is kept of this, for some ten minutes.

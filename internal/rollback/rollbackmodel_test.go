@@ -197,7 +197,7 @@ func (m *model) write(s *modelStream, deletes bool) {
 	e := s.etcd
 	e.now++
 	deletes = deletes && s.object != nil
-	uid := types.UID("")
+	var uid types.UID
 	switch {
 	case s.object != nil:
 		uid = s.object.UID
@@ -462,7 +462,7 @@ func (m *model) lost() string {
 func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
 	for i, undone := range e.undone {
-		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.shown && !w.deleted && !(killed && e.repeated(w)) })
+		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.shown && !w.deleted && (!killed || !e.repeated(w)) })
 		for _, w := range undone {
 			excused[w] = !known
 		}

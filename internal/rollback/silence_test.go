@@ -65,19 +65,6 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 	}
 }
 
-// pausing takes a while for one revision.
-type pausing struct {
-	*archive
-	at int
-}
-
-func (p *pausing) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	if options.ResourceVersion == strconv.Itoa(p.at) {
-		time.Sleep(askTimeout / 2)
-	}
-	return p.archive.ListWithContext(ctx, options)
-}
-
 // distant is an API server that takes a while for each question.
 type distant struct{ *archive }
 

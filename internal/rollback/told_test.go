@@ -1,7 +1,6 @@
 package rollback
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
@@ -134,18 +131,7 @@ func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) 
 	require.True(t, c.servedHere(215))
 }
 
-// slow is an API server that takes its time for the first question.
-type slow struct {
-	*archive
-	asked sync.Once
-}
-
-func (s *slow) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	s.asked.Do(func() { time.Sleep(askTimeout / 2) })
-	return s.archive.ListWithContext(ctx, options)
-}
-
-// The rules are others than those of the recorder before, and etcd was put back when none ran.
+// The rules have changed. Etcd was put back when no recorder ran.
 func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 50}

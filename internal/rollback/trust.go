@@ -50,29 +50,26 @@ func (c *Stream) provedElsewhere(ctx context.Context) bool {
 
 // stillCached returns an error while the API server serves what is not in etcd any more.
 func (c *Stream) stillCached(ctx context.Context) error {
-	for _, o := range c.inEtcd() {
-		if o.undone.name == "" {
-			continue
-		}
-		what, err := o.look(ctx, o.undone, o.undone.revision)
+	for o, undone := range c.undoneInEtcd() {
+		what, err := o.look(ctx, undone, undone.revision)
 		if err != nil && o == c {
 			return err
 		}
 		if err != nil || what == same || what == unknown {
 			continue // Nobody waits for another stream that the server does not answer for.
 		}
-		list, err := o.listOne(ctx, o.undone, metav1.ListOptions{})
+		list, err := o.listOne(ctx, undone, metav1.ListOptions{})
 		if err != nil && o == c {
 			return err
 		}
 		if err != nil {
 			continue
 		}
-		if served, err := o.find(list, o.undone); err != nil || served {
+		if served, err := o.find(list, undone); err != nil || served {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, o.undone.namespace, o.undone.name, o.undone.revision)
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, undone.namespace, undone.name, undone.revision)
 		}
 	}
 	return nil

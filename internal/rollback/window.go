@@ -21,7 +21,7 @@ type window struct {
 
 func (w *window) opened(from uint64) { w.tried = from }
 
-// Closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
+// closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
 // not have the history before its own beginning. A connection that is cut may not show that for most of a minute: it had not ended when something
 // was served last.
 func (w *window) closed(since, served time.Time, err error) {

@@ -111,7 +111,7 @@ func (c *Stream) Recall(known *postgres.Known, position string, newest []string)
 	c.sampleRecalledLocked()
 }
 
-// sampleRecalledLocked has the next probe look at the newest living object on record. When it was served is not known.
+// sampleRecalledLocked has the probes look at the newest living object on record. When it was served is not known.
 func (c *Stream) sampleRecalledLocked() {
 	c.sampleNewestLocked(&sample{footprint: footprint{of: c, witness: c.living.newest(), history: c.history}, listed: c.position, recalled: true})
 }
@@ -188,14 +188,17 @@ func (c *Stream) Listed(resourceVersion string) {
 		c.begin, c.since = 0, c.began
 	}
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {
-		c.sampleNewestLocked(&sample{footprint: c.footprintLocked(c.living.newest(), time.Now()), listed: revision})
+		s := &sample{footprint: c.footprintLocked(c.living.newest(), time.Now()), listed: revision}
+		s.recorded = c.began // What the list holds is not newer.
+		c.sampleNewestLocked(s)
 	}
 }
 
-// sampleNewestLocked has the next probe look at the newest living object, if there is one.
+// sampleNewestLocked has the probes look at the newest living object, if there is one, until there is an answer.
 func (c *Stream) sampleNewestLocked(s *sample) {
 	if s.name != "" {
-		c.fresh.add(s, KeptSamples)
+		s.due, s.witness = true, s.reduced()
+		c.due.add(s, keptDue)
 	}
 }
 
@@ -241,6 +244,9 @@ func (c *Stream) lookUntilAnswered(ctx context.Context, w witness, revision uint
 	metadata, err := meta.ListAccessor(list)
 	if err != nil || metadata.GetResourceVersion() != strconv.FormatUint(revision, 10) {
 		return unknown, err
+	}
+	if odd, ok := list.(interface{ Undecodable() []error }); ok && len(odd.Undecodable()) > 0 {
+		return unknown, nil // Something of that name is there.
 	}
 	found, err := c.find(list, w)
 	switch {
@@ -306,14 +312,14 @@ func (c *Stream) lookNow(ctx context.Context, w witness) (sight, error) {
 	return other, nil
 }
 
-// inEtcd are the streams that are known to be in the etcd of this one, and itself.
-func (c *Stream) inEtcd() []*Stream {
+// undoneInEtcd gives what was served and is not in the etcd of this stream any more, by the stream that it was served of.
+func (c *Stream) undoneInEtcd() map[*Stream]witness {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	var found []*Stream
+	found := map[*Stream]witness{}
 	for _, o := range c.all.streams {
-		if o.headLocked() == c.headLocked() {
-			found = append(found, o)
+		if o.headLocked() == c.headLocked() && o.undone.name != "" {
+			found[o] = o.undone
 		}
 	}
 	return found
