@@ -78,6 +78,9 @@ func (s *store) known() (cause delta.Cause, why string) {
 	if proof := s.stream.etcd.LeftFor(); proof != "" {
 		return delta.CauseHistoryReversed, proof
 	}
+	if s.run.listing.Load() && s.run.listCause == delta.CauseHistoryReversed {
+		return delta.CauseHistoryReversed, "its list was begun anew"
+	}
 	if due := s.run.listDetail; due != "" {
 		return delta.CauseExpired, due
 	}

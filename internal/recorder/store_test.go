@@ -282,3 +282,15 @@ func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
 		require.Equal(t, proof, e.Marker.Detail)
 	}
 }
+
+// The first page of a list was behind the record, and the snapshot was lost. The next one has passed the record.
+func TestAListThatIsBegunAnewEndsTheGapOfTheFirst(t *testing.T) {
+	s := newSwept(t)
+	pods := s.store()
+	s.list(pods, delta.CauseFirstList, "20")
+	require.NoError(t, pods.BeginReplace(delta.CauseHistoryReversed, "why", "20"))
+	pods.AbortReplace()
+	s.list(pods, delta.CauseExpired, "30")
+	require.Empty(t, pods.stream.record.OpenGap())
+	require.Equal(t, []string{"first_list", "history_reversed"}, s.texts(`SELECT cause FROM kuberewind.gaps ORDER BY gap`))
+}
