@@ -7,7 +7,7 @@ import (
 )
 
 // line holds the calls that wait for room, in the order in which they came. A stream enqueues one entry at a time, so it
-// stands in line at most once: a busy stream cannot keep a quiet one out. The queue's lock protects it.
+// stands in line once: a busy stream cannot keep a quiet one out. InterruptTogether comes beside that. The queue's lock protects it.
 type line struct {
 	waiters []waiter
 	since   time.Time     // when the line began to form

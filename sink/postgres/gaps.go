@@ -56,12 +56,17 @@ func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	if w.gap == nil {
 		e.openGap(b, st, m)
 	}
+	counts := [4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
+	if before := w.gap.Counts; before != nil { // A list has not ended the gap.
+		for i := range 3 {
+			counts[i] += before[i]
+		}
+	}
 	outcome := delta.OutcomeRelisted
-	if w.synced && m.Appeared == 0 && m.Changed == 0 && m.Vanished == 0 {
+	if w.synced && [3]int64(counts[:3]) == [3]int64{} {
 		outcome = delta.OutcomeEqual
 	}
-	w.gap.Detail = joined(w.gap.Detail, clean(m.Detail))
-	w.gap.Counts = &[4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
+	w.gap.Detail, w.gap.Counts = joined(w.gap.Detail, clean(m.Detail)), &counts
 	rv := cmp.Or(m.ToRV, it.Position)
 	state, detail := delta.StateLive, ""
 	if m.Cause.Ends(w.gap.Cause) {

@@ -130,8 +130,6 @@ func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
 	r.verify()
 }
 
-// A recorder goes on from the record. It finds that the newest versions on record are of another history. Or that was found
-// before the stream had come there.
 // The list and the watch were under way when the rollback was found.
 func TestOnlyAListAfterARollbackEndsItsGap(t *testing.T) {
 	r := record(t, newDatabase(t))
@@ -140,14 +138,19 @@ func TestOnlyAListAfterARollbackEndsItsGap(t *testing.T) {
 	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "proof"))
 	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed, Cause: delta.CauseUnreachable}})
 	require.Equal(t, delta.CauseHistoryReversed, pods.OpenGap())
-	r.commit(replacedBy(pods, delta.CauseExpired, "20"))
+	missed := replacedBy(pods, delta.CauseExpired, "20")
+	missed.Marker.Vanished = 2
+	r.commit(missed)
 	require.Equal(t, delta.CauseHistoryReversed, pods.OpenGap())
 	require.Equal(t, "interrupted history_reversed", r.state(pods))
 	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "15"))
 	require.Empty(t, pods.OpenGap())
 	require.Equal(t, "live", r.state(pods))
+	require.Equal(t, "relisted 2", one[string](t, r.db, `SELECT outcome || ' ' || vanished FROM kuberewind.gaps_data ORDER BY gap DESC LIMIT 1`))
 }
 
+// A recorder goes on from the record. It finds that the newest versions on record are of another history. Or that was found
+// before the stream had come there.
 func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 	for from, want := range map[string]gapRow{"8": {FromRV: "8", FromAt: "30s"}, "12": {FromRV: "10", FromAt: "1m0s"}} {
 		r := record(t, newDatabase(t))

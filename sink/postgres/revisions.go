@@ -59,14 +59,14 @@ type Version struct {
 }
 
 // findUnproven joins the lives last. Half a minute can have many rows, of which the query takes a few, the newest among them.
-// It leaves out names that were cut, because the server cannot be asked for them.
+// A batch may be gone with its day; its rows are gone, too. It leaves out names that were cut, because the server cannot be asked for them.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
 		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n, count(*) OVER () AS total
 		FROM kuberewind.deltas_data d
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source = $4 AND d.type IN ($5, $6) AND NOT EXISTS (
 			SELECT FROM kuberewind.gaps_data g LEFT JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.closed_batch
-			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND (b.last_seq IS NULL OR b.last_seq >= d.seq))) AS d
+			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND (g.closed_batch IS NULL OR b.last_seq >= d.seq))) AS d
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
 	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 

@@ -58,6 +58,13 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 
 	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))
 	require.Empty(t, look(), "it is known to be of another history")
+
+	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "200"))
+	r.commit(watched(pods, delta.Added, made(t, "ns", "new", "n", "201", "{}")))
+	require.Len(t, look(), 1, "it is of the new history")
+	_, err := r.db.admin.Exec(t.Context(), `DELETE FROM kuberewind.batches WHERE batch IN (SELECT closed_batch FROM kuberewind.gaps_data)`)
+	require.NoError(t, err)
+	require.NotEmpty(t, look(), "the day is dropped on which the gap was closed")
 }
 
 // A day of a busy cluster is millions of rows. No index says when a row was observed.
