@@ -39,7 +39,7 @@ type instant struct {
 
 func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
 	at := &instant{cluster: c, point: p, revision: revision, streams: map[schema.GroupResource][]history.Stream{}}
-	at.feed = feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})
+	at.feed = c.newFeed()
 	at.feed.SeekTo(p.Seq, 0)
 	if err := at.readStreams(ctx, streams); err != nil {
 		return nil, unavailable(err)

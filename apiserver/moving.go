@@ -22,9 +22,14 @@ type moving struct {
 	watches atomic.Int64
 }
 
+// newFeed gives the deltas of the record to watches.
+func (c *cluster) newFeed() *feed.Feed {
+	return feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})
+}
+
 // newMoving makes a root at seq 0: its feed brings it to where it begins. live is one at the end of the record.
 func (c *cluster) newMoving(live bool) *moving {
-	m := &moving{cluster: c, feed: feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})}
+	m := &moving{cluster: c, feed: c.newFeed()}
 	if live {
 		m.end = newEnd(m)
 	}

@@ -28,7 +28,7 @@ type served struct {
 	typed  bool                 // the items of its lists have no kind
 	names  []string             // namespaces that the recorder was confined to, by stream; nil for all
 
-	granted bool // that it is read was decided on: by call.allow, or because the server reads it for itself
+	granted bool // that it is read was decided on: by permit.allow, or because the server reads it for itself
 
 	webhook func() bool // reports whether one converts the versions; only it knows how
 }

@@ -10,7 +10,7 @@ import (
 type object struct {
 	kind   int
 	text   int // of its kind's
-	place  int // in the cluster's living of its kind
+	place  int // in the store's living of its kind
 	rv     uint64
 	lease  *eventLease // of an Event
 	about  *object     // of a Pod: the Event that tells of its probes

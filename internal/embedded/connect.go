@@ -53,7 +53,7 @@ func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// login is how the superuser enters the server.
+// login is how the superuser enters the server. Server.mu protects it.
 type login struct {
 	layout   layout
 	password string

@@ -27,7 +27,7 @@ type session struct {
 	woken chan struct{} // the clock was set
 	stop  context.CancelFunc
 
-	moves chan struct{} // holds one while the root is moved; it protects the steps, whose root stays
+	moves chan struct{} // holds one while the root is moved; it protects the steps, whose past and root stay
 	steps *steps
 
 	mu      sync.Mutex // protects what follows
