@@ -1565,7 +1565,7 @@ x2(() => {
   back();
 });
 
-// src/data.ts
+// src/window.ts
 var meta = query(() => ({ shape: "meta", params: { cluster: cluster.value } }));
 x2(() => {
   const m5 = meta.answer.value;
@@ -1604,6 +1604,26 @@ function mark(to, end2 = head) {
 }
 var stripWidth = y3(0);
 var lanesWidth = y3(0);
+var barWidth = 12;
+var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
+function snap(s4) {
+  const by = Math.max(1e3, step((s4.to - s4.from) / barsIn(lanesWidth.peek() || 600)));
+  const from = Math.floor(s4.from / by) * by, to = Math.ceil(s4.to / by) * by;
+  return { from, to: Math.max(to, from + by) };
+}
+function clamp(s4) {
+  const w5 = whole2.peek();
+  if (!w5) return s4;
+  const room2 = Math.max(1e3, (w5.to - w5.from) * 0.02), most3 = w5.to - w5.from + 2 * room2;
+  const width2 = Math.min(Math.max(s4.to - s4.from, 1e3), Math.max(most3, 1e3));
+  const from = Math.min(Math.max(s4.from, w5.from - room2), w5.to + room2 - width2);
+  return { from, to: from + width2 };
+}
+var gliding = y3(false);
+var settle = () => gliding.value ? 120 : 0;
+var hour = 36e5;
+
+// src/data.ts
 var slices = { pages: 1e4, add: summed };
 var met = (i4) => i4.kind === "pruned" || i4.kind === "damaged";
 function summed(a5, b3) {
@@ -1613,8 +1633,6 @@ function summed(a5, b3) {
   const older2 = Object.fromEntries(a5.classes.map((c4) => [c4, (a5.before[c4] ?? 0) + (b3.before[c4] ?? 0)]));
   return { ...b3, ...first2, counts, incomplete: incomplete2, before: older2, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
 }
-var barWidth = 12;
-var barsIn = (width2) => Math.max(60, Math.floor(width2 / barWidth));
 var strip = query(() => {
   const w5 = whole2.value, bars2 = barsIn(stripWidth.value);
   if (!w5 || stripWidth.value === 0) return null;
@@ -1637,13 +1655,6 @@ var density = query(() => {
   if (!s4 || lanesWidth.value === 0 || !begun2.value) return null;
   return { shape: "strip", params: { ...filterParams(), from: Math.round(s4.from), to: Math.round(s4.to), bars: barsIn(lanesWidth.value) }, mark: mark(s4.to), wait: settle(), ...slices };
 });
-function snap(s4) {
-  const by = Math.max(1e3, step((s4.to - s4.from) / barsIn(lanesWidth.peek() || 600)));
-  const from = Math.floor(s4.from / by) * by, to = Math.ceil(s4.to / by) * by;
-  return { from, to: Math.max(to, from + by) };
-}
-var gliding = y3(false);
-var settle = () => gliding.value ? 120 : 0;
 var page = 100;
 var pages = y3(1);
 var order2 = O(() => JSON.stringify([focus.value.group, focus.value.sort]));
@@ -1756,7 +1767,6 @@ var filtering = O(() => focus.value.filter);
 var lastWidth = O(() => focus.value.last);
 var chosenAt = O(() => focus.value.at);
 var hourEnd = O(() => focus.value.at === null ? calm.value?.time : focus.value.time);
-var hour = 36e5;
 var lastHour = O(() => {
   const w5 = whole2.value, at2 = hourEnd.value;
   return w5 && at2 ? { from: Math.max(w5.from, at2 - hour), to: at2 + 1 } : null;
@@ -1790,6 +1800,10 @@ var compared = query(() => {
   if (panel.value !== "compare" || base.value === null || !opened.value) return null;
   return { shape: "compare", params: { a: `seq:${base.value}`, b: instant.value, uid: opened.value, cluster: cluster.value }, mark: "" };
 });
+
+// src/instant.ts
+var of = (r4) => ({ uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
+var told = y3("");
 function freeze(f5, time) {
   const s4 = shown.peek(), w5 = whole2.peek();
   if (!s4 || !w5 || time === null) return {};
@@ -1797,15 +1811,6 @@ function freeze(f5, time) {
   if (time >= s4.from && time < s4.to) return f5.last === null ? {} : { last: null, from: s4.from, to: s4.to };
   return { last: null, ...snap(clamp({ from: time - width2 * 0.7, to: time + width2 * 0.3 })) };
 }
-function clamp(s4) {
-  const w5 = whole2.peek();
-  if (!w5) return s4;
-  const room2 = Math.max(1e3, (w5.to - w5.from) * 0.02), most3 = w5.to - w5.from + 2 * room2;
-  const width2 = Math.min(Math.max(s4.to - s4.from, 1e3), Math.max(most3, 1e3));
-  const from = Math.min(Math.max(s4.from, w5.from - room2), w5.to + room2 - width2);
-  return { from, to: from + width2 };
-}
-var of = (r4) => ({ uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
 var turn = 0;
 function take() {
   scrub.value = null;
@@ -1927,7 +1932,6 @@ async function find(params, seq) {
     from = found.next;
   }
 }
-var told = y3("");
 
 // src/paint.ts
 var names2 = ["ink", "faint", "rule", "paper", "accent", "hatch", "ok", "progress", "bad", "gone", "unknown"];

@@ -2,7 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
-import { chosenAt, cursor, density, filtering, lastWidth, live, lookAtTyped, meta, now, shown, walk, whole } from "./data";
+import { chosenAt, density, filtering, lastWidth } from "./data";
+import { lookAtTyped, now, walk } from "./instant";
+import { cursor, live, meta, shown, whole } from "./window";
 import { bars } from "./density";
 import { classes, clearFilter, cluster, enter, filter, filtered, focus, move, usual } from "./focus";
 import { fresh, head, recording, stopped } from "./live";

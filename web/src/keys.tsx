@@ -2,7 +2,8 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { toggleLocal } from "./clock";
-import { now, shown, told, walk } from "./data";
+import { now, told, walk } from "./instant";
+import { shown } from "./window";
 import { focus, move } from "./focus";
 import { all, middle, toggle, widen } from "./bar";
 import { active, goTo } from "./lanes";

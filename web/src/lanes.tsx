@@ -2,7 +2,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changeOfOffset, count, full, span, zone } from "./clock";
-import { chosenUid, cursor, density, grouping, lanes, lanesWidth, live, look, lookAt, of, page, pages, scrub, shown, sorting, states, ticks, visible, whole } from "./data";
+import { chosenUid, density, grouping, lanes, page, pages, sorting, states, ticks, visible } from "./data";
+import { look, lookAt, of } from "./instant";
+import { cursor, lanesWidth, live, scrub, shown, whole } from "./window";
 import { at, bars, older, paintBars, paintIncomplete } from "./density";
 import { filter, move } from "./focus";
 import { covers, marks, nearest, paintLanes, row, stateAt, stateBars } from "./lanepaint";

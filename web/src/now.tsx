@@ -1,6 +1,8 @@
 // The first screen: trouble now and its first change, what changed in the last hour, and whether that hour is complete.
 import { brief, count, full, span, zone } from "./clock";
-import { base, changes, chosenAt, compare, compared, cursor, density, lastHour, look, morePages, of, opened, recent, recentCount, shown, trouble, whole } from "./data";
+import { base, changes, chosenAt, compare, compared, density, lastHour, morePages, opened, recent, recentCount, trouble } from "./data";
+import { look, of } from "./instant";
+import { cursor, shown, whole } from "./window";
 import { bars } from "./density";
 import { focus, move } from "./focus";
 import { head, recording, stopped } from "./live";

@@ -1,7 +1,9 @@
 // The inspector: one object at one instant. What changed and who wrote it, the YAML, Events, owners and owned, versions.
 import { computed, useSignal } from "@preact/signals";
 import { count, full, span } from "./clock";
-import { cursor, live, look, morePages, object, related, tab, versions, walk } from "./data";
+import { morePages, object, related, tab, versions } from "./data";
+import { look, walk } from "./instant";
+import { cursor, live } from "./window";
 import { focus, move } from "./focus";
 import type { Change, Line, ObjectAnswer, Related, Row } from "./model";
 import { Blamed, Near, Told } from "./tales";

@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { brief, count, full } from "./clock";
-import { look, of, whole } from "./data";
+import { look, of } from "./instant";
+import { whole } from "./window";
 import { grouped, type Group } from "./density";
 import { move } from "./focus";
 import type { Change, Incomplete, Ref } from "./model";

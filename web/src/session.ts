@@ -1,7 +1,8 @@
 // A session of the API of the past whose clock the cursor sets: kubectl and k9s that are pointed at it show the instant that is looked at.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { admitted, Failure, locked, order } from "./api";
-import { carry, meta, told } from "./data";
+import { carry, told } from "./instant";
+import { meta } from "./window";
 import { cluster, focus } from "./focus";
 import { head } from "./live";
 import type { Session } from "./model";

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { brief, count, zone } from "./clock";
-import { meta, whole } from "./data";
+import { meta, whole } from "./window";
 import { move } from "./focus";
 import type { Session } from "./model";
 import { Command, Section } from "./parts";

@@ -2,7 +2,9 @@
 import { effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { clock, count, full, marks, span } from "./clock";
-import { clamp, cursor, gliding, lookAt, scrub, shown, snap, strip, stripWidth, whole } from "./data";
+import { strip } from "./data";
+import { lookAt } from "./instant";
+import { clamp, cursor, gliding, scrub, shown, snap, stripWidth, whole } from "./window";
 import { at, bars, older, paintBars, paintIncomplete } from "./density";
 import { focus, move } from "./focus";
 import { font, frame, palette, type Palette, Scale, size } from "./paint";

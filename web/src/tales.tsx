@@ -1,7 +1,9 @@
 // Blame, story and neighbourhood of the object: who set each line, what happened to it and to what belongs to it, and what changed around it.
 import { useSignal } from "@preact/signals";
 import { brief, count, full } from "./clock";
-import { blame, look, nearby, of, story, whole } from "./data";
+import { blame, nearby, story } from "./data";
+import { look, of } from "./instant";
+import { whole } from "./window";
 import type { Origin, Ref } from "./model";
 import { Rows } from "./object";
 import { Class, Command, named, Section, When, Writer } from "./parts";
