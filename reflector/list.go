@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
@@ -102,9 +104,15 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *stream, err er
 	var pages paging.Guard
 	// Resource version "": the newest, not what a cache may hold.
 	for next := ""; ; {
-		p, err := l.source.fetch(ctx, limit, next)
+		p, err := l.source.fetch(ctx, metav1.ListOptions{Limit: limit, Continue: next})
 		if err != nil {
 			return nil, g.pageFailed(err)
+		}
+		if !g.begun {
+			p, err = l.trusted(ctx, p, limit)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if p.next != "" {
 			err = pages.Next(p.next)
@@ -120,6 +128,24 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *stream, err er
 		}
 		next, limit = p.next, l.limit(0)
 	}
+}
+
+// trusted gives the first page of the list to record, if p shows what is. If others of the same etcd were listed at another
+// resource version, it is the page there: what is between would be of no stream for certain. If the server does not give
+// that page, p will do.
+func (l *lister) trusted(ctx context.Context, p page, limit int64) (page, error) {
+	at, err := l.timeline.trust(ctx, p)
+	if err != nil || at == "" || at == p.rv {
+		return p, err
+	}
+	beside, err := l.source.fetch(ctx, metav1.ListOptions{
+		Limit: limit, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	if err != nil || beside.rv != at {
+		l.log.DebugContext(ctx, "not listed where others were", "resource_version", at, "error", err)
+		return p, nil
+	}
+	return beside, nil
 }
 
 // generation is one list on its way to the store.
@@ -146,9 +172,6 @@ func (g *generation) accept(ctx context.Context, p page) error {
 		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
 	}
 	if !g.begun {
-		if err := g.l.timeline.trust(ctx, p); err != nil {
-			return err
-		}
 		if err := g.begin(ctx, p); err != nil {
 			return err
 		}

@@ -16,15 +16,17 @@ type History interface {
 	// if nothing does. If the store has nothing, resourceVersion is "". After an error the stream is not watched.
 	Reversed(ctx context.Context, resourceVersion string) (proof string, err error)
 	// Truthful returns an error while a list does not show the present state. items are the list's first. A server lists from
-	// its cache, which may not know the present state yet.
-	Truthful(ctx context.Context, resourceVersion string, items []any) error
+	// its cache, which may not know the present state yet. If at is not "", a list at exactly that resource version is better:
+	// others were listed there.
+	Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error)
 }
 
 // noHistory is the History of a reflector that was given none.
 type noHistory struct{}
 
 func (noHistory) Reversed(context.Context, string) (string, error) { return "", nil }
-func (noHistory) Truthful(context.Context, string, []any) error    { return nil }
+
+func (noHistory) Truthful(context.Context, string, []any) (string, error) { return "", nil }
 
 // errReversed ends a watch whose history has turned out to be another.
 var errReversed = errors.New("the server's history went backwards")
@@ -101,21 +103,21 @@ func (t *timeline) leave(ctx context.Context, proof string) error {
 	return t.health.interrupt(delta.CauseHistoryReversed, errors.New(proof))
 }
 
-// trust returns an error if the first page of a list does not show what is. Before
-// any other list than the first it was found out that the history stands.
-func (t *timeline) trust(ctx context.Context, p page) error {
+// trust returns an error if the first page of a list does not show what is. Before any other list than the first it was found
+// out that the history stands. At is as in History.Truthful.
+func (t *timeline) trust(ctx context.Context, p page) (at string, err error) {
 	select {
 	case proof := <-t.proofs: // The list may have waited for its turn.
 		if err := t.leave(ctx, proof); err != nil {
-			return err
+			return "", err
 		}
 	default:
 	}
 	if t.left == "" && t.place.recorded() {
-		return nil
+		return "", nil
 	}
-	if err := t.history.Truthful(ctx, p.rv, p.items); err != nil {
-		return fmt.Errorf("the list at resource version %s is not trusted: %w", p.rv, err)
+	if at, err = t.history.Truthful(ctx, p.rv, p.items); err != nil {
+		return "", fmt.Errorf("the list at resource version %s is not trusted: %w", p.rv, err)
 	}
-	return nil
+	return at, nil
 }

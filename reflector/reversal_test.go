@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,8 +21,9 @@ import (
 type historian struct {
 	mu     sync.Mutex
 	proof  string
-	failed error // of looking
-	lies   error // of a list
+	failed error  // of looking
+	beside string // a resource version at which others were listed
+	lies   error  // of a list
 	asked  []string
 	shown  int // items of lists
 }
@@ -42,11 +44,11 @@ func (h *historian) Reversed(_ context.Context, rv string) (string, error) {
 	return h.proof, h.failed
 }
 
-func (h *historian) Truthful(_ context.Context, _ string, items []any) error {
+func (h *historian) Truthful(_ context.Context, _ string, items []any) (at string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shown += len(items)
-	return h.lies
+	return h.beside, h.lies
 }
 
 func TestAHistoryIsAskedForBeforeEachWatchAndLeftWhereItIsAnother(t *testing.T) {
@@ -139,7 +141,39 @@ func (h history) Reversed(_ context.Context, rv string) (string, error) {
 	return h.proof(*h.n), nil
 }
 
-func (history) Truthful(context.Context, string, []any) error { return nil }
+func (history) Truthful(context.Context, string, []any) (string, error) { return "", nil }
+
+func TestAStreamIsListedWhereOthersWere(t *testing.T) {
+	for name, test := range map[string]struct {
+		beside string
+		lists  []string
+	}{
+		"where the server has that":   {"2", []string{"begin history_reversed from 2", "page a@1 b@2", "end 2"}},
+		"unless it has forgotten it":  {"1", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"unless it is of the future":  {"9", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"unless the list is there":    {"3", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"unless there are no others ": {"", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s, store, h := withPods(3), &ledger{}, &historian{proof: "it is younger", beside: test.beside}
+				s.compacted = 2
+				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h, PageSize: 2}))
+				pass(10 * time.Second)
+				require.Equal(t, "interrupted history_reversed", store.calls()[0])
+				var pages []string
+				for _, call := range store.calls()[1:] {
+					if n := len(pages); n > 0 && strings.HasPrefix(call, "page ") && strings.HasPrefix(pages[n-1], "page ") {
+						pages[n-1] += strings.TrimPrefix(call, "page")
+						continue
+					}
+					pages = append(pages, call)
+				}
+				require.Equal(t, test.lists, pages[:3])
+			})
+		})
+	}
+}
 
 func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -110,9 +110,9 @@ func (s *source) close(opened *stream, err error) {
 	s.hooks.WatchClosed(err)
 }
 
-// fetch asks for a page of a list to record; next is "" for the first one.
-func (s *source) fetch(ctx context.Context, limit int64, next string) (page, error) {
-	p, err := s.list(ctx, metav1.ListOptions{Limit: limit, Continue: next})
+// fetch asks for a page of a list to record.
+func (s *source) fetch(ctx context.Context, options metav1.ListOptions) (page, error) {
+	p, err := s.list(ctx, options)
 	if err != nil {
 		return page{}, err
 	}

@@ -83,55 +83,58 @@ func (c *Stream) doubtOfRecordLocked() *doubt {
 	}
 }
 
-// renewed returns an error while a list may come from a cache that was begun in the old history.
-func (c *Stream) renewed(ctx context.Context, listed uint64) error {
+// renewed returns an error while a list may come from a cache that was begun in the old history. It reports whether the cache is
+// known to have nothing of that.
+func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err error) {
 	c.all.mu.Lock()
 	d := c.doubt
 	c.all.mu.Unlock()
-	if d == nil || listed < d.past {
-		return nil
+	if d == nil {
+		return false, nil
+	}
+	if listed < d.past {
+		return true, nil
 	}
 	p, err := d.fork.find(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if p.until.IsZero() || !d.later && !d.began.Before(p.until) {
-		return nil // Nothing of the old history was served to this process, or to the stream.
+		return false, nil // Nothing of the old history was served to this process, or to the stream.
 	}
 	if !d.begins.IsZero() && !d.begins.Before(p.until) {
-		return nil // It was begun when the new history was there.
+		return true, nil // It was begun when the new history was there.
 	}
 	server, watches := c.in("").(cache.WatcherWithContext)
 	if !watches {
-		return nil
+		return false, nil
 	}
 	now, err := c.trueNow(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if newer, err := d.begunSince(ctx, server); newer || err != nil {
-		return err
+	if anew, err := d.begunSince(ctx, server); anew || err != nil {
+		return anew, err
 	}
-	anew, err := d.begunAnew(ctx, server, d.from(p.common))
-	if err != nil {
-		return err
+	if anew, err := d.begunAnew(ctx, server, d.from(p.common)); anew || err != nil {
+		return anew, err
 	}
-	if anew || c.uncached(ctx) {
-		return nil
+	if c.uncached(ctx) {
+		return true, nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	if !time.Now().Before(d.check) {
 		equal, err := c.agrees(ctx)
 		if equal {
-			return nil
+			return false, nil
 		}
 		d.check = time.Now().Add(checkedAgain)
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
+	return false, fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
 }
 
 // begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of

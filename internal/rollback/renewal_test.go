@@ -78,8 +78,17 @@ func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOpti
 }
 
 // overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80. Its watch began at 10 and
-// was served what was undone. Its cache does not hold what was written at 55.
+// was served what was undone. Its cache does not hold what was written at 55. It was found out.
 func overtaken(t *testing.T) (c *Stream, server *watchCache) {
+	t.Helper()
+	c, server = undetected(t)
+	require.NoError(t, c.all.lookBack(t.Context()))
+	require.True(t, c.HasLeft())
+	return c, server
+}
+
+// undetected is the same before it was found out.
+func undetected(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	all := New(Options{})
 	server = &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
@@ -93,8 +102,6 @@ func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 		c.Saw(o, false)
 		c.Reached(o.ResourceVersion)
 	}
-	require.NoError(t, all.lookBack(t.Context()))
-	require.True(t, c.HasLeft())
 	return c, server
 }
 
@@ -110,12 +117,12 @@ func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
-			require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+			require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
 			time.Sleep(30 * time.Second)
 		}
 		require.Equal(t, "47", server.watched[0], "before the newest that both histories have")
 		server.begun, server.now = 90, 95 // restarted
-		require.NoError(t, c.Truthful(t.Context(), "95", server.shows()))
+		require.NoError(t, trust(t, c, "95", server.shows()))
 	})
 }
 
@@ -136,10 +143,47 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 				test.change(c, server)
 				server.now, _ = strconv.Atoi(test.listed)
 				server.versions, server.cached = server.versions[:3], server.cached[:2]
-				require.NoError(t, c.Truthful(t.Context(), test.listed, server.shows()))
+				require.NoError(t, trust(t, c, test.listed, server.shows()))
 			})
 		})
 	}
+}
+
+func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := undetected(t)
+		quiet, _ := followed(c.all, "leases", server.archive, 10)
+		quiet.ListWith(server.lister)
+		quiet.Watching("10")
+		quiet.opened = c.opened
+		c.join(quiet)
+		require.NoError(t, c.all.lookBack(t.Context()))
+		require.True(t, quiet.HasLeft())
+		at := func(c *Stream, listed string) string {
+			at, err := c.Truthful(t.Context(), listed, server.shows())
+			require.NoError(t, err)
+			return at
+		}
+		server.begun, server.now = 90, 95 // restarted
+		require.Equal(t, "95", at(c, "95"), "the first says where")
+		c.Listing(delta.CauseHistoryReversed)
+		c.Listed("95")
+		c.Reached("95")
+		server.now = 99
+		require.Equal(t, "95", at(quiet, "99"))
+		require.Equal(t, "95", at(quiet, "93"), "its list began before")
+		quiet.doubt = nil
+		require.Empty(t, at(quiet, "99"), "its cache may have something of the old history after 95")
+		quiet.Listing(delta.CauseHistoryReversed)
+		quiet.Listed("99")
+		require.Empty(t, at(quiet, "99"), "it has not left its history")
+
+		server.now = 93 // restored again
+		proof, err := c.Reversed(t.Context(), "95")
+		require.NoError(t, err)
+		require.NotEmpty(t, proof)
+		require.Zero(t, c.headLocked().base, "the next history has a list of its own")
+	})
 }
 
 // What has passed the old cache by, because nothing that both histories have is new enough, shows when it is restarted.
@@ -147,15 +191,15 @@ func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.doubt.reach = 48
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 		require.Equal(t, []string{"75"}, server.watched)
 		server.now = 85
-		require.Error(t, c.Truthful(t.Context(), "85", server.shows()))
+		require.Error(t, trust(t, c, "85", server.shows()))
 		time.Sleep(2 * watchedBack)
 		server.begun, server.events, server.now = 90, eventsBack, 95
-		require.Error(t, c.Truthful(t.Context(), "95", server.shows()), "so old a place may have been forgotten by the old one, too")
+		require.Error(t, trust(t, c, "95", server.shows()), "so old a place may have been forgotten by the old one, too")
 		server.begun, server.now = 100, 105
-		require.NoError(t, c.Truthful(t.Context(), "105", server.shows()))
+		require.NoError(t, trust(t, c, "105", server.shows()))
 		require.Equal(t, []string{"75", "79", "84", "90", "94"}, server.watched)
 	})
 }
@@ -165,10 +209,10 @@ func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.doubt.reach = 48
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 		time.Sleep(2 * watchedBack)
 		server.begun, server.now = 90, 95
-		require.NoError(t, c.Truthful(t.Context(), "95", server.shows()))
+		require.NoError(t, trust(t, c, "95", server.shows()))
 		require.Equal(t, []string{"75", "79", "90"}, server.watched)
 	})
 }
@@ -196,12 +240,12 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				c.Recall(&postgres.Known{}, "60", []string{"58"})
 				c.HadLeft("")
 				for range 2 {
-					err := c.Truthful(t.Context(), test.listed, server.shows())
+					err := trust(t, c, test.listed, server.shows())
 					require.Equal(t, test.believed, err == nil, err)
 					time.Sleep(2 * watchedBack)
 				}
 				time.Sleep(checkedAfter)
-				require.NoError(t, c.Truthful(t.Context(), test.listed, server.shows()), "the server has looked whether it is what etcd has")
+				require.NoError(t, trust(t, c, test.listed, server.shows()), "the server has looked whether it is what etcd has")
 			})
 		})
 	}
@@ -211,7 +255,7 @@ func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.cut = true
-		require.ErrorIs(t, c.Truthful(t.Context(), "80", server.shows()), io.ErrUnexpectedEOF)
+		require.ErrorIs(t, trust(t, c, "80", server.shows()), io.ErrUnexpectedEOF)
 	})
 }
 
@@ -223,7 +267,7 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 		c.ListWith(server.lister)
 		c.Recall(&postgres.Known{}, "60", nil)
 		c.HadLeft("70")
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 	})
 }
 
@@ -231,14 +275,14 @@ func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.checked = true
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 		time.Sleep(checkedAfter)
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()), "it is not what etcd has")
+		require.Error(t, trust(t, c, "80", server.shows()), "it is not what etcd has")
 		server.cached = server.versions
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()), "all that is listed is not compared with each attempt")
+		require.Error(t, trust(t, c, "80", server.shows()), "all that is listed is not compared with each attempt")
 		time.Sleep(checkedAgain)
-		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
-		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.NoError(t, trust(t, c, "80", server.shows()))
+		require.NoError(t, trust(t, c, "80", server.shows()))
 	})
 }
 
@@ -249,7 +293,7 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	c.ListWith(server.lister)
 	c.cached = window{}
 	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+	require.NoError(t, trust(t, c, "80", server.shows()))
 	require.Empty(t, server.watched)
 }
 
@@ -289,7 +333,7 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 		server.now = 80
 		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
-		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
 	})
 }
 

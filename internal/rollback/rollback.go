@@ -221,7 +221,7 @@ func (c *Stream) leaveTogether(e evidence, elsewhere map[*Stream]bool) (gaps []G
 		o.leaveLocked(e.proof, o.doubtLocked(forks[o.headLocked()]))
 	}
 	for head := range forks {
-		head.trail, head.settled, head.settling = nil, nil, sample{}
+		head.trail, head.settled, head.settling, head.base = nil, nil, sample{}, 0
 	}
 	c.undone = e.undone
 	return gaps, left

@@ -127,6 +127,13 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, told
 }
 
+// trust asks whether a list is true.
+func trust(t *testing.T, c *Stream, resourceVersion string, items []any) error {
+	t.Helper()
+	_, err := c.Truthful(t.Context(), resourceVersion, items)
+	return err
+}
+
 func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 	served := func() *kube.Object { return servedAs("x", "1", 50) }
 	const early, late = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
@@ -260,7 +267,7 @@ func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
 		for _, o := range items {
 			page = append(page, o)
 		}
-		return c.Truthful(t.Context(), rv, page)
+		return trust(t, c, rv, page)
 	}
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 	require.NoError(t, listed("55"))
@@ -431,8 +438,8 @@ func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
 		_, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *told, 1)
-		require.Error(t, d.Truthful(t.Context(), "900", nil))
+		require.Error(t, trust(t, d, "900", nil))
 		d.ListWith(server.lister)
-		require.NoError(t, d.Truthful(t.Context(), "900", nil))
+		require.NoError(t, trust(t, d, "900", nil))
 	})
 }

@@ -227,12 +227,12 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
 		c.doubt.reach = 48 // nothing that both histories have can be watched from
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 		time.Sleep(checkedAfter)
-		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "no such lists")
+		require.ErrorContains(t, trust(t, c, "80", server.shows()), "no such lists")
 		time.Sleep(20 * time.Second)
 		server.begun, server.now = 90, 95
-		require.NoError(t, c.Truthful(t.Context(), "95", server.shows()))
+		require.NoError(t, trust(t, c, "95", server.shows()))
 	})
 }
 
@@ -326,6 +326,6 @@ func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, c.HasLeft())
 	finder.ListWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
-	require.Error(t, finder.Truthful(t.Context(), "55", nil))
-	require.NoError(t, c.Truthful(t.Context(), "55", nil))
+	require.Error(t, trust(t, finder, "55", nil))
+	require.NoError(t, trust(t, c, "55", nil))
 }

@@ -83,6 +83,7 @@ type Stream struct {
 	settling sample          // one that may be the next; of the head
 	trail    []footprint     // what was served of this etcd, in order of time; of the head
 	noted    time.Time       // when the newest of it was
+	base     uint64          // where the first list after a rollback was, 0 before that; of the head
 	cached   window
 	kept     time.Duration // how much history this etcd keeps; of the head
 	silent   time.Time     // when the server last did not answer which etcd it is in; zero where it did

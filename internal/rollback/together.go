@@ -1,6 +1,7 @@
 package rollback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -66,7 +67,8 @@ func (c *Stream) join(other *Stream) {
 		settled := slices.DeleteFunc(append(head.settled, others.settled...), func(s sample) bool { return !s.standsLocked() })
 		slices.SortFunc(settled, func(a, b sample) int { return a.recorded.Compare(b.recorded) })
 		head.settled = slices.Delete(settled, 0, max(0, len(settled)-keptSettled))
-		others.last, others.settled, others.settling = sample{}, nil, sample{}
+		head.base = cmp.Or(head.base, others.base)
+		others.last, others.settled, others.settling, others.base = sample{}, nil, sample{}, 0
 	}
 }
 

@@ -21,7 +21,7 @@ func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 		c, server := overtaken(t)
 		c.Listed("")
 		require.True(t, c.HasLeft())
-		require.Error(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.Error(t, trust(t, c, "80", server.shows()))
 	})
 }
 

@@ -9,22 +9,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Truthful implements reflector.History.
-func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) error {
-	at, err := strconv.ParseUint(resourceVersion, 10, 64)
+// Truthful implements reflector.History. After a rollback, the first list of an etcd that is trusted says where the others are
+// listed as well. Otherwise a quiet stream that was listed before a busy one would have to look at each revision between the
+// two, because nobody knows whose it is.
+func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
+	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
-		return nil //nolint:nilerr // opaque versions cannot be compared
+		return "", nil //nolint:nilerr // opaque versions cannot be compared
 	}
 	if c.provedElsewhere(ctx) {
-		return nil
+		return "", nil
 	}
 	if err := c.stillCached(ctx); err != nil {
-		return err
+		return "", err
 	}
+	if err := c.shows(ctx, listed, items); err != nil {
+		return "", err
+	}
+	anew, err := c.renewed(ctx, listed)
+	if err != nil {
+		return "", err
+	}
+	return c.baseOr(listed, anew), nil
+}
+
+// shows returns an error if etcd does not have what a list shows.
+func (c *Stream) shows(ctx context.Context, listed uint64, items []any) error {
 	var shown living
 	shown.show(items)
 	newest := shown.newest()
-	switch what, err := c.look(ctx, newest, at); {
+	switch what, err := c.look(ctx, newest, listed); {
 	case err != nil:
 		return err
 	case what == ahead:
@@ -32,7 +46,25 @@ func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []a
 	case what == other && newest.name != "":
 		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
 	}
-	return c.renewed(ctx, at)
+	return nil
+}
+
+// baseOr is where the others in this etcd were listed after a rollback, "" if the stream is the first or need not be listed
+// there. A cache that is not known to have begun anew may have something of the old history after an earlier revision.
+func (c *Stream) baseOr(listed uint64, anew bool) (at string) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if !c.reversed {
+		return ""
+	}
+	head := c.headLocked()
+	if head.base == 0 {
+		head.base = listed
+	}
+	if anew || head.base > listed {
+		at = strconv.FormatUint(head.base, 10)
+	}
+	return at
 }
 
 // provedElsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history.

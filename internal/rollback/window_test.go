@@ -78,7 +78,7 @@ func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		if err := c.Truthful(t.Context(), "80", server.shows()); believed {
+		if err := trust(t, c, "80", server.shows()); believed {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "restart it")
@@ -121,7 +121,7 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
 	})
 }
 
@@ -154,7 +154,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		require.ErrorContains(t, c.Truthful(t.Context(), "80", server.shows()), "restart it")
+		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
 	})
 }
 
@@ -190,6 +190,6 @@ func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.
 		c.Watching("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-		require.NoError(t, c.Truthful(t.Context(), "80", server.shows()))
+		require.NoError(t, trust(t, c, "80", server.shows()))
 	})
 }

@@ -133,6 +133,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 	if cause == delta.CauseHistoryReversed {
 		if !c.reversed {
 			c.history++ // It is the list that shows it.
+			c.headLocked().base = 0
 		}
 		c.forgetLocked()
 	}
