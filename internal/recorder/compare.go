@@ -10,9 +10,6 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// Name implements schemacheck.Stream.
-func (s *stream) Name() string { return s.name }
-
 // Schema implements schemacheck.Stream.
 func (s *stream) Schema() string { return s.record.Schema() }
 

@@ -35,8 +35,8 @@ func (s *stream) facts(before *streamRun) lifecycle.Facts {
 		}
 	case s.left != nil:
 		f.Spooled, f.Position = true, cmp.Or(s.left.Position.Complete, recorded)
-		if s.left.listing {
-			f.Cut.Cause = s.left.listCause
+		if s.left.Listing {
+			f.Cut.Cause = s.left.ListCause
 		}
 	}
 	return f

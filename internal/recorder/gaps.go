@@ -104,7 +104,7 @@ func (r *Recorder) excuse(gr schema.GroupResource) delta.Cause {
 	switch {
 	case r.filterBefore != nil && !r.filterBefore.Resource(gr):
 		return delta.CauseConfiguration
-	case r.spoolCorrupt:
+	case r.spool.Corrupt():
 		return delta.CauseSpoolCorrupt
 	}
 	return ""

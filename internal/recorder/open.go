@@ -158,10 +158,11 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 		return err
 	}
 	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now}
-	if err := r.openSpool(ctx, &options, spooling.NewOwner(uid, key.Fingerprint(), info.Head)); err != nil {
+	seen, err := r.openSpool(ctx, &options, spooling.NewOwner(uid, key.Fingerprint(), info.Head))
+	if err != nil {
 		return err
 	}
-	if err := r.sink.RecordPause(ctx, r.seen); err != nil {
+	if err := r.sink.RecordPause(ctx, seen); err != nil {
 		return err
 	}
 	r.queue = deltafifo.New(options)

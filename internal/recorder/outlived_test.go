@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -198,12 +199,14 @@ func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
 		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", lifecycle.Begin},
 		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", lifecycle.Resume},
 		"a part lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
-			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("15")}}
+			st.left = &spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("15")}}
 		}, "20", "20", lifecycle.Resume},
-		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{} }, "20", "20", lifecycle.Resume},
-		"and it is to be listed":                 {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &leftover{listing: true, listCause: "relist"} }, "20", "", lifecycle.List},
+		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &spooling.Leftover{} }, "20", "20", lifecycle.Resume},
+		"and it is to be listed": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
+			st.left = &spooling.Leftover{Listing: true, ListCause: "relist"}
+		}, "20", "", lifecycle.List},
 		"all lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
-			st.left = &leftover{Spooled: deltafifo.Spooled{Position: delta.At("25")}}
+			st.left = &spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("25")}}
 		}, "20", "", lifecycle.Resume},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/clock"
 	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
@@ -27,6 +26,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -41,22 +41,15 @@ func (e *EnvironmentError) Unwrap() error { return e.Err }
 
 // Recorder records one cluster.
 type Recorder struct {
-	cfg      config.Config
-	log      *slog.Logger
-	metrics  *metrics
-	cluster  *cluster.Cluster
-	client   *kube.Client
-	database *database.Database
-	sink     *postgres.Sink
-	queue    *deltafifo.Queue
-	spool    *spool.Spool // nil where there is none
-	// spoolCorrupt says that what a recorder before this one had spooled could not all be read.
-	spoolCorrupt bool
-	// spoolReadOnly says that the spool's disk is read-only.
-	spoolReadOnly bool
-	spoolID       []byte // identity of the spool, which each commit notes
-	// seen is the time of the last thing that it has left there.
-	seen         time.Time
+	cfg          config.Config
+	log          *slog.Logger
+	metrics      *metrics
+	cluster      *cluster.Cluster
+	client       *kube.Client
+	database     *database.Database
+	sink         *postgres.Sink
+	queue        *deltafifo.Queue
+	spool        *spooling.Folder
 	filter       *filter.Filter
 	filterBefore *filter.Filter // of the recorder before
 	redactor     *redact.Redactor
@@ -109,7 +102,7 @@ type Recorder struct {
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
 		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), etcds: rollback.New(rollback.Options{}), schemas: schemacheck.NewSchemas(),
-		notices: notices.New(nil), streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
+		notices: notices.New(nil), spool: &spooling.Folder{}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
 
@@ -140,7 +133,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		var keeper sync.WaitGroup
 		kept, leave := context.WithCancel(drain)
 		keeper.Go(func() { r.database.Keep(kept, r.metrics.outdated) })
-		keeper.Go(func() { r.spillOverdue(kept) })
+		keeper.Go(func() { spooling.SpillOverdue(kept, r.queue) })
 		err := r.pump().run(drain)
 		leave()
 		keeper.Wait()
@@ -309,9 +302,7 @@ func (r *Recorder) close() error {
 	if r.sink != nil {
 		r.closeSink()
 	}
-	if r.spool != nil {
-		err = errors.Join(err, r.spool.Close())
-	}
+	err = errors.Join(err, r.spool.Close())
 	// From here on, another may record.
 	if r.election != nil {
 		r.election.Close()

@@ -3,16 +3,10 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -23,73 +17,11 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/deltafifo/spool"
-	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
-	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/rollback"
-	"github.com/kuberewind/kuberewind/internal/spooling"
-	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
-
-// A database is away, and the cluster is quiet: what waits in memory would be lost with the process.
-func TestWhatWaitsForLongIsSpooledThoughNothingElseComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, disk.Close()) }()
-		s, codec := spooledWidgets(t)
-		r := &Recorder{queue: deltafifo.New(deltafifo.Options{Spool: disk, Codec: codec})}
-		ctx, stop := context.WithCancel(t.Context())
-		go r.spillOverdue(ctx)
-		fifo := r.queue.FIFO(deltafifo.FIFOOptions{Stream: s})
-		require.NoError(t, fifo.Add(widget(t, "7")))
-		for i := range 3 {
-			require.Zero(t, r.queue.Stats().Spooled)
-			require.NoError(t, fifo.Bookmark([]string{"8", "9"}[i%2]))
-			time.Sleep(10 * time.Second)
-		}
-		time.Sleep(2 * time.Second)
-		require.Equal(t, 2, r.queue.Stats().Spooled)
-		stop()
-		synctest.Wait()
-	})
-}
-
-// What is left of it follows what nobody knows any more.
-func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
-	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
-	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
-	require.NoError(t, err)
-	defer sink.Close()
-	owner := spooling.NewOwner("uid", nil, sink.Info().Head)
-	header, err := json.Marshal(owner)
-	require.NoError(t, err)
-	o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, SegmentBytes: 100}
-	disk, err := spool.Open(o)
-	require.NoError(t, err)
-	require.NoError(t, disk.Renew(header))
-	for i := range uint64(9) {
-		require.NoError(t, disk.Append(i, []byte("a record that fills a segment together with a few others")))
-	}
-	require.NoError(t, disk.Close())
-	segments, err := filepath.Glob(filepath.Join(o.Dir, "*.seg"))
-	require.NoError(t, err)
-	require.Greater(t, len(segments), 2)
-	require.NoError(t, os.Remove(segments[0]))
-
-	r := newRecorder(config.Config{}, slog.New(slog.DiscardHandler))
-	r.metrics, r.sink = &metrics{telemetry.NewMetrics()}, sink
-	r.spool, err = spool.Open(o)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, r.spool.Close()) }()
-	require.NoError(t, r.resumeSpool(&deltafifo.Options{}, owner))
-	require.True(t, r.spoolCorrupt)
-	require.NotEmpty(t, r.spool.Aside())
-	require.Equal(t, r.spool.First(), r.spool.Next())
-}
 
 // A replica was promoted that had not got the last commits. What they held has left the queue, and the spool begins behind it.
 func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
@@ -120,23 +52,6 @@ func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
 	require.Zero(t, s.queue.Stats().Spooled)
 }
 
-func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(config.Config{SpoolDir: t.TempDir(), SpoolSize: "1Mi"}, slog.New(slog.DiscardHandler))
-		r.metrics = &metrics{telemetry.NewMetrics()}
-		made, err := spool.Open(spool.Options{Dir: r.spoolDir("uid"), MaxBytes: 1 << 20})
-		require.NoError(t, err)
-		require.NoError(t, made.Close())
-		reader, err := spool.Open(spool.Options{Dir: r.spoolDir("uid"), ReadOnly: true, Shared: true})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, reader.Close()) }()
-		ctx, end := context.WithCancelCause(t.Context())
-		asked := errors.New("asked to end")
-		time.AfterFunc(30*time.Second, func() { end(asked) })
-		require.ErrorIs(t, r.openSpool(ctx, &deltafifo.Options{}, spooling.Owner{Cluster: "uid"}), asked)
-	})
-}
-
 // A clock may be ahead of the wall clock by a minute. The recorder may be back before the wall clock has caught up.
 func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
 	s := newSwept(t)
@@ -156,7 +71,7 @@ func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *test
 	info := s.sink.Info()
 	require.True(t, info.Started.After(seen))
 	require.Equal(t, info.Started, s.recorder.clock.Now())
-	require.NoError(t, s.sink.RecordPause(t.Context(), s.recorder.seen))
+	require.NoError(t, s.sink.RecordPause(t.Context(), s.seen))
 	st, _ := s.follow("pods", "Pod")
 	require.Equal(t, info.Started, st.since)
 	require.True(t, st.occurrence.catchingUp, "what is caught up on happened meanwhile")

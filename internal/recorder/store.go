@@ -53,9 +53,9 @@ func newStore(s *stream, run *streamRun) *store {
 // recall takes over the decisions of the recorders before this one. What they left out under other rules is decided anew.
 func (s *store) recall() {
 	if left := s.stream.left; left != nil {
-		s.stream.lives = left.lives
+		s.stream.lives = left.Lives
 	} else {
-		s.stream.lives = s.stream.decided()
+		s.stream.lives = s.stream.Decided()
 	}
 	if s.stream.listedUnder == s.rules.String() && !s.stream.listUnended() {
 		return
@@ -73,16 +73,16 @@ func (s *store) recall() {
 // rules. The list that is due takes them anew.
 func (s *stream) listUnended() bool {
 	switch {
-	case s.left != nil && s.left.listing:
+	case s.left != nil && s.left.Listing:
 		return true
-	case s.left != nil && s.left.rules != nil:
+	case s.left != nil && s.left.Rules != nil:
 		return false // It has ended in the spool.
 	}
 	return s.record.Position() == ""
 }
 
-// decided gives the decisions that are on record.
-func (s *stream) decided() map[types.UID]bool {
+// Decided gives the decisions that are on record.
+func (s *stream) Decided() map[types.UID]bool {
 	lives := map[types.UID]bool{}
 	for _, uid := range s.record.ExcludedUIDs() {
 		lives[uid] = false
@@ -93,16 +93,16 @@ func (s *stream) decided() map[types.UID]bool {
 			continue
 		}
 		object := known.(postgres.KnownObject)
-		if s.rememberable(object.GetNamespace()) {
+		if s.Remembers(object.GetNamespace()) {
 			lives[object.GetUID()] = true
 		}
 	}
 	return lives
 }
 
-// rememberable reports whether decisions in a namespace have to be remembered. The rules alone do not say that a recorded
+// Remembers reports whether decisions in a namespace have to be remembered. The rules alone do not say that a recorded
 // object goes on being recorded, if they look at labels or leave out the namespace.
-func (s *stream) rememberable(namespace string) bool {
+func (s *stream) Remembers(namespace string) bool {
 	return s.rules.ByLabel() || !s.rules.Allows(namespace, nil)
 }
 

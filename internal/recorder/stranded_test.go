@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
@@ -176,7 +177,7 @@ func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing
 			s.spillTo(s.folder)
 			s.commit(2)
 			require.NoError(s.t, s.recorder.spool.Close())
-			s.recorder.spool = nil
+			s.recorder.spool = &spooling.Folder{}
 			s.sink.Close()
 			s.open()
 		},
@@ -194,7 +195,7 @@ func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing
 			before := s.versions()
 			s.die()
 			s.spillTo(s.folder)
-			require.Nil(t, s.recorder.spool, "it can be neither used nor set aside")
+			require.Nil(t, s.recorder.spool.Spool(), "it can be neither used nor set aside")
 			require.Zero(t, s.queue.Stats().Spooled)
 			require.Equal(t, before, s.versions())
 		})

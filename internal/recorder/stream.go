@@ -18,6 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/rollback"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -27,7 +28,7 @@ import (
 // and come back: each time with another run.
 type stream struct {
 	name       string
-	resource   entryResource // as in records of the spool
+	resource   kube.Resource // by which the spool names it
 	record     *postgres.Stream
 	redaction  *redact.Resource // nil where nothing is hidden
 	rules      filter.Resource
@@ -40,7 +41,7 @@ type stream struct {
 	since             time.Time
 	spooledOccurrence occurrence
 	// left is what a recorder before this one left of the stream in the spool; nil where there is nothing.
-	left *leftover
+	left *spooling.Leftover
 	// listedUnder are the rules of the last list that came to its end, whether it is on record, in the spool or queued. It
 	// belongs to the run.
 	listedUnder string
@@ -72,6 +73,18 @@ type stream struct {
 	// excuse is why the position may be older than the server remembers. It is empty once the stream has gone on from there.
 	excuse delta.Cause
 }
+
+// Name implements schemacheck.Stream and spooling.Stream.
+func (s *stream) Name() string { return s.name }
+
+// Resource implements spooling.Stream.
+func (s *stream) Resource() kube.Resource { return s.resource }
+
+// Redaction implements spooling.Stream.
+func (s *stream) Redaction() *redact.Resource { return s.redaction }
+
+// Record implements spooling.Stream.
+func (s *stream) Record() *postgres.Stream { return s.record }
 
 func (s *stream) current() *streamRun {
 	s.mu.Lock()
@@ -107,7 +120,7 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 		return nil, err
 	}
 	s := &stream{
-		name: resource.String(), resource: entryResourceOf(resource), record: record, rules: rules, redaction: redaction,
+		name: resource.String(), resource: resource, record: record, rules: rules, redaction: redaction,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
 		etcd: r.etcds.Add(rollback.Spec{Name: resource.String(), Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
 	}
@@ -220,13 +233,13 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 
 // recall takes over what a recorder before this one was served of the stream.
 func (s *stream) recall(newest []string) {
-	if s.left != nil && s.left.anew {
+	if s.left != nil && s.left.Anew {
 		s.etcd.RecallAnew(s.left.Position.Complete)
 	} else {
 		s.etcd.Recall(s.record.Known(), s.record.Position(), newest)
 	}
 	if s.left != nil {
-		s.etcd.RecallUnverified(s.left.unproven)
+		s.etcd.RecallUnverified(s.left.Unproven)
 	}
 	if s.reversed(nil) {
 		spooled := ""
@@ -248,7 +261,7 @@ func beginOf(d lifecycle.Decision) string {
 // reversed says that the stream has left a history that is no more, and was not listed since.
 func (s *stream) reversed(before *streamRun) bool {
 	return s.etcd.HasLeft() || s.interrupted == delta.CauseHistoryReversed ||
-		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.anew)
+		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.Anew)
 }
 
 // recoverRevisions is what a hundred writes a second make in a minute and a half, if no stream knows whose they are.

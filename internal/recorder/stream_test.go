@@ -16,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/rollback"
+	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -191,5 +192,19 @@ func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.halt()
 		require.Equal(t, left, s.etcd.HasLeft(), cause)
+	}
+}
+
+func TestAStreamGoesOnBehindTheSpool(t *testing.T) {
+	for _, test := range []struct {
+		left spooling.Leftover
+		want lifecycle.Decision
+	}{
+		{spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("6")}}, lifecycle.Decision{Do: lifecycle.Resume, At: "6", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
+		{spooling.Leftover{}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
+		{spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("6")}, Listing: true, ListCause: "expired"}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}},
+	} {
+		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), left: &test.left}
+		require.Equal(t, test.want, s.next(nil), "%+v", test.left)
 	}
 }

@@ -40,7 +40,8 @@ type swept struct {
 	conn     *pgxpool.Pool
 	at       time.Time
 	config   postgres.Config
-	memory   int64 // of a queue that spills
+	seen     time.Time // when the last entry of the spool was seen
+	memory   int64     // of a queue that spills
 	recorder *Recorder
 }
 
@@ -81,12 +82,12 @@ func (s *swept) spill(dir string) {
 func (s *swept) spillTo(folder spool.Options) {
 	s.t.Helper()
 	r := s.recorder
+	r.spool = &spooling.Folder{Options: folder, Log: r.log, Metrics: r.metrics.Metrics}
+	require.NoError(s.t, r.spool.Open(s.t.Context()))
+	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now}
 	var err error
-	r.spool, err = spool.Open(folder)
+	s.seen, err = r.useSpool(s.t.Context(), &o, spooling.NewOwner("uid", nil, r.sink.Info().Head))
 	require.NoError(s.t, err)
-	r.spoolReadOnly = folder.ReadOnly
-	o := deltafifo.Options{MaxBytes: s.memory, BookmarkLinger: 1, Now: r.now, Codec: codec{stream: r.spooledStream(s.t.Context())}}
-	require.NoError(s.t, r.useSpool(&o, spooling.NewOwner("uid", nil, r.sink.Info().Head)))
 	r.queue = deltafifo.New(o)
 	s.sweeper, s.sink, s.queue = r.newSweeper(), r.sink, r.queue
 }
@@ -94,9 +95,7 @@ func (s *swept) spillTo(folder spool.Options) {
 // die ends the process, and leaves what is in the spool.
 func (s *swept) die() {
 	s.t.Helper()
-	if s.recorder.spool != nil {
-		require.NoError(s.t, s.recorder.spool.Close())
-	}
+	require.NoError(s.t, s.recorder.spool.Close())
 	s.sink.Close()
 	s.open()
 }
@@ -346,7 +345,9 @@ func TestNobodyIsBlamedForASweepThatWasSpooled(t *testing.T) {
 	s.spill(t.TempDir())
 	_, things := s.follow("widgets", "Widget")
 	_, pods := s.follow("pods", "Pod")
-	require.NoError(t, things.Add(widget(t, "11")))
+	widget, err := kube.Restore([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","time":"2026-03-01T03:00:00Z"}],"name":"w","namespace":"n","resourceVersion":"11","uid":"u"}}`))
+	require.NoError(t, err)
+	require.NoError(t, things.Add(widget))
 	s.pump()
 	s.at = s.at.AddDate(0, 0, 1)
 	require.NoError(t, pods.Add(served(t, "Pod", "before", 12)))

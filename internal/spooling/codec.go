@@ -1,4 +1,4 @@
-package recorder
+package spooling
 
 import (
 	"bytes"
@@ -13,16 +13,27 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/canonical"
+	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// codec makes records of entries: the length of a head, the head as JSON, and the object's canonical text, which holds nothing that must
+// Stream is what a spool needs of a stream. The queue knows the stream by the same value.
+type Stream interface {
+	Name() string
+	Resource() kube.Resource     // by which its entries name it
+	Redaction() *redact.Resource // nil if nothing is hidden
+	Record() *postgres.Stream
+	Decided() map[types.UID]bool     // which lives are recorded, and which are not, as far as that is on record
+	Remembers(namespace string) bool // whether such decisions have to be remembered
+}
+
+// Codec makes records of entries: the length of a head, the head as JSON, and the object's canonical text, which holds nothing that must
 // not be kept (I9). A stream is named by its resource, never by its number in a database.
-type codec struct {
-	// stream gives the stream of a resource.
-	stream func(kube.Resource) (*stream, error)
+type Codec struct {
+	// Stream gives the stream of a resource.
+	Stream func(kube.Resource) (Stream, error)
 }
 
 // entryHead is everything of an entry but the object.
@@ -80,21 +91,21 @@ type entryExclusion struct {
 var errEntry = fmt.Errorf("%w of a recorder's spool", deltafifo.ErrRecord)
 
 // AppendEntry implements deltafifo.Codec.
-func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
-	s, ok := e.Stream.(*stream)
+func (c Codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
+	s, ok := e.Stream.(Stream)
 	if !ok {
 		return nil, fmt.Errorf("an entry of a %T cannot be spooled", e.Stream)
 	}
 	head := entryHead{
-		Resource: s.resource, Type: e.Delta.Type, Source: e.Source, Observed: e.Observed, Position: e.Position,
+		Resource: entryResourceOf(s.Resource()), Type: e.Delta.Type, Source: e.Source, Observed: e.Observed, Position: e.Position,
 		ListRV: e.ListRV, Marker: e.Marker, Bytes: e.Bytes, Decisions: decisionsOf(e),
 	}
 	for _, b := range e.Beside {
-		other, ok := b.Stream.(*stream)
+		other, ok := b.Stream.(Stream)
 		if !ok {
 			return nil, fmt.Errorf("an entry about a %T cannot be spooled", b.Stream)
 		}
-		head.Beside = append(head.Beside, entryBeside{other.resource, b.FromRV, b.FromTime})
+		head.Beside = append(head.Beside, entryBeside{entryResourceOf(other.Resource()), b.FromRV, b.FromTime})
 	}
 	var doc []byte
 	switch obj := e.Delta.Object.(type) {
@@ -107,7 +118,7 @@ func (c codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
 			head.Gone.UID = last.GetUID()
 		}
 	default:
-		return nil, fmt.Errorf("stream %s: a delta of %T cannot be spooled", s.name, obj)
+		return nil, fmt.Errorf("stream %s: a delta of %T cannot be spooled", s.Name(), obj)
 	}
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -127,7 +138,7 @@ func decisionsOf(e *deltafifo.Entry) []entryExclusion {
 }
 
 // DecodeEntry implements deltafifo.Codec.
-func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
+func (c Codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	length, n := binary.Uvarint(record)
 	if n <= 0 || uint64(len(record)-n) < length {
 		return deltafifo.Entry{}, errEntry
@@ -137,7 +148,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return deltafifo.Entry{}, fmt.Errorf("%w: %w", errEntry, err)
 	}
-	s, err := c.stream(head.Resource.resource())
+	s, err := c.Stream(head.Resource.resource())
 	if err != nil {
 		return deltafifo.Entry{}, err
 	}
@@ -146,7 +157,7 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 		ListRV: head.ListRV, Marker: head.Marker, Bytes: head.Bytes,
 	}
 	for _, b := range head.Beside {
-		other, err := c.stream(b.Resource.resource())
+		other, err := c.Stream(b.Resource.resource())
 		if err != nil {
 			return deltafifo.Entry{}, err
 		}
@@ -173,22 +184,22 @@ func (c codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 }
 
 // restored gives the object of a record under the present rules. I9: the rules may have been fewer when it was spooled.
-func restored(s *stream, doc patch.Doc) (*kube.Object, error) {
-	hidden, err := canonical.Restorer(s.redaction)(bytes.Clone(doc))
+func restored(s Stream, doc patch.Doc) (*kube.Object, error) {
+	hidden, err := canonical.Restorer(s.Redaction())(bytes.Clone(doc))
 	if err != nil {
 		return nil, err
 	}
 	return kube.Restore(hidden)
 }
 
-func (h *entryHead) decisions(s *stream) []postgres.Item {
+func (h *entryHead) decisions(s Stream) []postgres.Item {
 	var items []postgres.Item
 	for _, d := range h.Decisions {
 		kind := postgres.Unexcluded
 		if d.Excluded {
 			kind = postgres.Excluded
 		}
-		items = append(items, postgres.Item{Stream: s.record.ID(), Kind: kind, UID: d.UID, Key: d.Key})
+		items = append(items, postgres.Item{Stream: s.Record().ID(), Kind: kind, UID: d.UID, Key: d.Key})
 	}
 	return items
 }

@@ -1,4 +1,4 @@
-package recorder
+package spooling
 
 import (
 	"bytes"
@@ -6,29 +6,37 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/canonical"
-	"github.com/kuberewind/kuberewind/internal/filter"
-	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/redact"
-	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 var widgets = kube.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}
 
+// A spooled is a stream that the record knows nothing of. Its rules leave nothing out.
+type spooled struct {
+	resource kube.Resource
+	record   *postgres.Stream
+}
+
+func (s *spooled) Name() string                { return s.resource.Name }
+func (s *spooled) Resource() kube.Resource     { return s.resource }
+func (s *spooled) Redaction() *redact.Resource { return nil }
+func (s *spooled) Record() *postgres.Stream    { return s.record }
+func (s *spooled) Decided() map[types.UID]bool { return map[types.UID]bool{} }
+func (s *spooled) Remembers(string) bool       { return false }
+
 // spooledWidgets is a stream, and a codec that knows it.
-func spooledWidgets(t testing.TB, rules ...string) (*stream, codec) {
+func spooledWidgets(t testing.TB) (Stream, Codec) {
 	t.Helper()
-	f, err := filter.New(rules, nil)
-	require.NoError(t, err)
-	s := &stream{name: "widgets", resource: entryResourceOf(widgets), record: &postgres.Stream{}, rules: f.For(schema.GroupResource{Group: "example.com", Resource: "widgets"}), etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"})}
-	return s, codec{stream: func(r kube.Resource) (*stream, error) {
+	s := &spooled{resource: widgets, record: &postgres.Stream{}}
+	return s, Codec{Stream: func(r kube.Resource) (Stream, error) {
 		require.Equal(t, widgets, r, "a stream is named by its resource")
 		return s, nil
 	}}
@@ -42,7 +50,7 @@ func widget(t testing.TB, rv string) *kube.Object {
 	return o
 }
 
-func entries(t testing.TB, s *stream) map[string]deltafifo.Entry {
+func entries(t testing.TB, s Stream) map[string]deltafifo.Entry {
 	t.Helper()
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 123000, time.UTC)
 	return map[string]deltafifo.Entry{
@@ -106,8 +114,8 @@ func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
 	o := &kube.Object{JSON: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"p\":\"aHVudGVyMg==\"}}"}},"data":{"p":"aHVudGVyMg=="}}`)}
 	hidden, err := canonical.Transformer(redactor.For(secrets.GroupResource()))(o)
 	require.NoError(t, err)
-	s := &stream{resource: entryResourceOf(secrets), record: &postgres.Stream{}}
-	record, err := codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: delta.Added, Object: hidden}})
+	s := &spooled{resource: secrets, record: &postgres.Stream{}}
+	record, err := Codec{}.AppendEntry(nil, &deltafifo.Entry{Stream: s, Delta: cache.Delta{Type: delta.Added, Object: hidden}})
 	require.NoError(t, err)
 	require.NotContains(t, string(record), "aHVudGVyMg==")
 	require.NotContains(t, string(record), "hunter2")
@@ -121,7 +129,7 @@ func FuzzEntry(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(record)
 	}
-	c.stream = func(kube.Resource) (*stream, error) { return s, nil }
+	c.Stream = func(kube.Resource) (Stream, error) { return s, nil }
 	f.Fuzz(func(t *testing.T, record []byte) {
 		e, err := c.DecodeEntry(record)
 		if err != nil {
@@ -130,48 +138,4 @@ func FuzzEntry(f *testing.F) {
 		_, err = c.AppendEntry(nil, &e)
 		require.NoError(t, err)
 	})
-}
-
-// gone is a delete that a watch showed.
-func gone(rv string) deltafifo.Entry {
-	return deltafifo.Entry{Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Deleted}, Position: rv}
-}
-
-func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		entries []deltafifo.Entry
-		want    lifecycle.Decision
-	}{
-		"deletes may share a resource version": {[]deltafifo.Entry{
-			{Position: "4"}, gone("5"), gone("6"), gone("6"),
-		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"so may what is passed over": {[]deltafifo.Entry{
-			{Position: "4"}, {Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"},
-		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"an update is complete": {[]deltafifo.Entry{
-			{Position: "4"}, {Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Updated}, Position: "5"},
-		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"a watch makes no partial list whole": {[]deltafifo.Entry{
-			{Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"},
-		}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"a bookmark is complete": {[]deltafifo.Entry{{Source: delta.SourceWatch, Position: "5"}, {Position: "6"}}, lifecycle.Decision{Do: lifecycle.Resume, At: "6", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"a list that was cut": {[]deltafifo.Entry{
-			{Source: delta.SourceWatch, Position: "5"}, {Marker: &delta.Marker{Kind: delta.Interrupted, Cause: "expired"}},
-			{Source: delta.SourceRelist, Delta: cache.Delta{Type: delta.Sync}},
-		}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}},
-		"a list that is complete": {[]deltafifo.Entry{
-			{Source: delta.SourceList, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Replaced}, Position: "9"},
-		}, lifecycle.Decision{Do: lifecycle.Resume, At: "9", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-		"what was compared is no list": {[]deltafifo.Entry{
-			{Position: "5"}, {Source: delta.SourceSchema, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Compared}},
-		}, lifecycle.Decision{Do: lifecycle.Resume, At: "5", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
-	} {
-		s, _ := spooledWidgets(t)
-		s.left = &leftover{}
-		for i := range test.entries {
-			s.left.take(s, &test.entries[i])
-		}
-		require.Equal(t, test.want, s.next(nil), name)
-		require.Equal(t, len(test.entries), s.left.Entries)
-	}
 }
