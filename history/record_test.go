@@ -56,7 +56,7 @@ func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
 
 func TestADatabaseWithoutARecordIsRefused(t *testing.T) {
 	b := newBook(t, 0)
-	for version, want := range map[string]error{"100": migrations.ErrOlder, "10": migrations.ErrUnreleased} {
+	for version, want := range map[string]error{"110": migrations.ErrOlder, "105": migrations.ErrUnreleased} {
 		b.db.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN `+version)
 		_, err := Open(t.Context(), b.db.URL(), Options{})
 		require.ErrorIs(t, err, want)

@@ -16,8 +16,7 @@
 // # What it rejects, and why
 //
 //   - A schema that is newer than this program ([ErrNewer]): it may mean something that this program does not know.
-//   - A schema from 1 to 10 ([ErrUnreleased]): development builds made those, and nothing brings them to 100.
-//   - A schema whose files changed after it was made, before they were released ([ErrUnreleased]): it lacks what they have now.
+//   - A schema from 1 to 105 ([ErrUnreleased]): development builds made those, and nothing brings them to 110.
 //   - A schema of another role, or with something of another role in it ([ErrNotOwner]): what is in it would run as the
 //     recorder. A superuser does not even ask a schema of another role for its version.
 //   - Down on a record that holds deltas ([ErrFilled]), unless forced: nothing brings them back.
@@ -45,6 +44,11 @@
 //
 // # Goroutines
 //
-// None outlives a call. Numbers begin at 100, one file up and one down for each topic: tables, surface, replay, retention,
-// erasure, activity. Changes of a release get the next number, and replace schema_version().
+// None outlives a call.
+//
+// # Files
+//
+// Numbers begin at 110, one file up and one down for each topic: tables, circumstances, surface, coverage, programs, patch, instants,
+// replay, retention, erasure, activity. The first has the tables that the guard of Down reads. Changes of a release get the next
+// number, and replace schema_version().
 package migrations

@@ -20,7 +20,7 @@ var (
 	ErrMissing = errors.New("the database holds no record")
 	// ErrOlder is returned by Check when migrations of this program are not yet applied.
 	ErrOlder = errors.New("the schema of the record is older than this program")
-	// ErrUnreleased is returned when the schema is one of those before the first released one, or an early form of it.
+	// ErrUnreleased is returned when the schema is one of those before the first released one.
 	ErrUnreleased = errors.New("a development build made this record")
 	// ErrNewer is returned when the schema was made by a newer program.
 	ErrNewer = errors.New("the schema of the record is newer than this program")
@@ -35,8 +35,8 @@ var (
 //go:embed *.up.sql *.down.sql
 var files embed.FS
 
-// first is the number of the first migration. Development builds made schemas 1 to 10; no program brings those to 100.
-const first = 100
+// first is the number of the first migration. Development builds made schemas 1 to 105; no program brings those to 110.
+const first = 110
 
 // Querier is what Version and Check need of a connection, pool or transaction.
 type Querier interface {
@@ -58,18 +58,11 @@ func Latest() int {
 	return latest
 }
 
-// ask reads the version, and whether the schema has the column heads.spool: the last that its files got before they were released.
-const ask = `SELECT kuberewind.schema_version(),
-	EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_catalog.to_regclass('kuberewind.heads') AND attname = 'spool')`
-
-// Version returns the version of the schema in the database, 0 if there is none. The error is ErrUnreleased for an early form of a version.
+// Version returns the version of the schema in the database, 0 if there is none.
 func Version(ctx context.Context, db Querier) (int, error) {
 	var version int
-	var complete bool
-	err := db.QueryRow(ctx, ask).Scan(&version, &complete)
+	err := db.QueryRow(ctx, `SELECT kuberewind.schema_version()`).Scan(&version)
 	switch {
-	case err == nil && !complete && first <= version && version <= Latest():
-		return 0, unreleased(version)
 	case err == nil:
 		return version, nil
 	case hasCode(err, pgerrcode.InvalidSchemaName, pgerrcode.UndefinedFunction):
@@ -98,17 +91,13 @@ func compare(version, latest int) error {
 	case version == 0:
 		return fmt.Errorf("%w: it has no schema %s; make it with \"recorder migrate\"", ErrMissing, Schema)
 	case version < first:
-		return unreleased(version)
+		return fmt.Errorf("%w: it has schema %d, and nothing was changed; keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)",
+			ErrUnreleased, version)
 	case version < latest:
 		return fmt.Errorf("%w: version %d, and version %d is needed; run \"recorder migrate\"", ErrOlder, version, latest)
 	default:
 		return fmt.Errorf("%w: version %d, and this program knows up to %d; use a newer program", ErrNewer, version, latest)
 	}
-}
-
-func unreleased(version int) error {
-	return fmt.Errorf("%w: it has schema %d, and nothing was changed; keep it with that build for reading, and begin a new record in another database (embedded: with another --data-dir)",
-		ErrUnreleased, version)
 }
 
 // hasCode tells whether err carries one of the SQLSTATEs.

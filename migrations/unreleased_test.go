@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// developed makes a database look as a development build left it, at a schema from 1 to 10. Dirty, its next migration was interrupted.
+// developed makes a database look as a development build left it, at a schema from 1 to 105. Dirty, its next migration was interrupted.
 func developed(t *testing.T, version int, dirty bool) (url string, conn querier) {
 	t.Helper()
 	url = newDatabase(t)
@@ -35,9 +35,11 @@ func TestARecordOfADevelopmentBuildIsRefusedBeforeAnythingIsWritten(t *testing.T
 		dirty   bool
 	}{
 		{"the first schema, clean", 1, false},
-		{"the last schema, clean", 10, false},
+		{"the last schema of many steps, clean", 10, false},
+		{"the last schema before the first release, clean", 105, false},
 		{"the first schema, dirty", 1, true},
 		{"the ninth schema, dirty", 9, true},
+		{"the last schema before the first release, dirty", 104, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			url, conn := developed(t, test.version, test.dirty)
@@ -75,22 +77,4 @@ func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T
 	require.ErrorIs(t, up.Wait(), migrations.ErrUnreleased)
 	require.Equal(t, 1, one[int](t, holder, "SELECT kuberewind.schema_version()"))
 	require.NotContains(t, objectsOf(t, holder), "heads")
-}
-
-// Development builds changed the files of schemas 100 to 105 until they were released.
-func TestAnEarlyFormOfTheSchemaIsRefused(t *testing.T) {
-	url, conn := migrated(t)
-	run(t, conn, "ALTER TABLE kuberewind.heads DROP COLUMN spool")
-	definitions := definitionsOf(t, conn)
-	for name, err := range map[string]error{
-		"Check":        migrations.Check(t.Context(), conn),
-		"Up":           migrations.Up(t.Context(), url, discard()),
-		"Down":         migrations.Down(t.Context(), url, false),
-		"Down, forced": migrations.Down(t.Context(), url, true),
-	} {
-		require.ErrorIs(t, err, migrations.ErrUnreleased, name)
-		require.ErrorContains(t, err, fmt.Sprintf("it has schema %d, and nothing was changed", migrations.Latest()), name)
-		require.ErrorContains(t, err, "begin a new record in another database (embedded: with another --data-dir)", name)
-	}
-	require.ElementsMatch(t, definitions, definitionsOf(t, conn))
 }

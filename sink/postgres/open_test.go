@@ -52,7 +52,7 @@ func TestClusterIsRenamed(t *testing.T) {
 
 func TestSchemaOfAnotherVersionIsRefused(t *testing.T) {
 	r := record(t, newDatabase(t))
-	for version, want := range map[string]error{"999": migrations.ErrNewer, "100": migrations.ErrOlder, "10": migrations.ErrUnreleased} {
+	for version, want := range map[string]error{"999": migrations.ErrNewer, "110": migrations.ErrOlder, "105": migrations.ErrUnreleased} {
 		r.db.exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE RETURN `+version)
 		err := r.openWith(func(*Config) {})
 		require.ErrorIs(t, err, want)

@@ -167,14 +167,14 @@ var databases = map[string]struct {
 		[]string{"newer than this program", "version 999", "use a newer program"}},
 	"an older schema, not to be migrated": {func(t *testing.T) string {
 		db := pgtest.New(t, pgtest.EmptyRecord)
-		setVersion(t, db, "100")
+		setVersion(t, db, "110")
 		return db.URL()
-	}, []string{"--migrate=false"}, []string{"older than this program", "version 100", `run "recorder migrate"`}},
+	}, []string{"--migrate=false"}, []string{"older than this program", "version 110", `run "recorder migrate"`}},
 	"a schema of a development build": {func(t *testing.T) string {
 		db := pgtest.New(t, pgtest.EmptyRecord)
-		setVersion(t, db, "10")
+		setVersion(t, db, "105")
 		return db.URL()
-	}, nil, []string{"a development build made this record", "it has schema 10", "begin a new record"}},
+	}, nil, []string{"a development build made this record", "it has schema 105", "begin a new record"}},
 	"a read-only server": {func(t *testing.T) string {
 		db := pgtest.New(t, pgtest.EmptyRecord)
 		db.ReadOnly(t)

@@ -13,10 +13,5 @@ DROP TABLE
     kuberewind.exclusions,
     kuberewind.deltas_data,
     kuberewind.batches,
-    kuberewind.days,
-    kuberewind.gaps_data,
-    kuberewind.pauses_data,
-    kuberewind.clock_steps_data,
-    kuberewind.documents,
-    kuberewind.server_data;
+    kuberewind.days;
 DROP FUNCTION kuberewind.schema_version();

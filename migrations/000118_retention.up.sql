@@ -1,6 +1,6 @@
 -- Retention: whole days are dropped, by a role of its own. A sweep makes a day readable without the days before it.
 
-CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 103;
+CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 118;
 
 CREATE TABLE kuberewind.sweeps (
     cluster     integer     NOT NULL,

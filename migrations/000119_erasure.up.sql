@@ -1,6 +1,6 @@
 -- Erasure: a value that must not have been recorded goes from all rows. The chain of batches holds that it went.
 
-CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 104;
+CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 119;
 
 CREATE TABLE kuberewind.erasures_data (
     cluster     integer     NOT NULL,

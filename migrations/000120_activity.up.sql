@@ -1,6 +1,6 @@
 -- Activity: how many deltas there were, counted ahead for the wide windows of the timeline. It is derived from the deltas.
 
-CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 105;
+CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 120;
 
 -- A row holds counts of up to some thousand deltas, in arrays: a row for each count would take ten times as many bytes. All arrays of a row
 -- have one length, and the n-th elements of all belong together. The row of width delta counts nothing: its bytes hold each delta, for bars shorter
