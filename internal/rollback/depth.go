@@ -115,7 +115,7 @@ func (d *depth) note(revision uint64, now time.Time) {
 func (d *depth) read(ctx context.Context, c *Stream) (time.Duration, error) {
 	forgotten, readable := -1, len(d.notes)
 	for at := 0; forgotten+1 < readable; at = (forgotten + 1 + readable) / 2 {
-		switch what, err := c.lookUntilAnswered(ctx, witness{}, d.notes[at].revision); {
+		switch what, err := c.ask.lookUntilAnswered(ctx, witness{}, d.notes[at].revision); {
 		case err != nil:
 			return 0, err
 		case what == unknown, what == ahead:

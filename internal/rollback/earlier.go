@@ -112,7 +112,7 @@ func (c *Stream) nextEarlier() (found earlier, others []*Stream, more bool) {
 // answers decides. The error is that it does not answer for the stream itself.
 func (c *Stream) apartFrom(ctx context.Context, others []*Stream) (bool, error) {
 	for _, o := range others {
-		together, err := o.sameEtcd(ctx, c, (*Stream).trueNow)
+		together, err := o.sameEtcd(ctx, c, (*asker).trueNow)
 		if err == nil {
 			return !together, nil
 		}
@@ -120,7 +120,7 @@ func (c *Stream) apartFrom(ctx context.Context, others []*Stream) (bool, error) 
 			return false, err
 		}
 	}
-	_, err := c.trueNow(ctx)
+	_, err := c.ask.trueNow(ctx)
 	return false, err
 }
 
@@ -132,7 +132,7 @@ func apart(ctx context.Context, c *Stream, asked map[*Stream]*Stream) map[*Strea
 	asking.SetLimit(askedAtOnce)
 	for head, o := range asked {
 		asking.Go(func() error {
-			together, err := c.sameEtcd(ctx, o, (*Stream).trueNow)
+			together, err := c.sameEtcd(ctx, o, (*asker).trueNow)
 			mu.Lock()
 			defer mu.Unlock()
 			found[head] = err == nil && !together

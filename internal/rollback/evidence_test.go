@@ -83,14 +83,14 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 		"nothing":          `{"metadata":{"name":"x"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Stream{canonical: canonical.Transformer(nil)}
+			a := &asker{canonical: canonical.Transformer(nil)}
 			served, now := servedAs("x", "1", 52), servedAs("x", "1", 52)
 			for _, o := range []*kube.Object{served, now} {
 				o.JSON = []byte(text)
-				_, err := c.canonical(o)
+				_, err := a.canonical(o)
 				require.NoError(t, err)
 			}
-			require.True(t, c.sameMetadata(now, witnessOf(served, 52).reduced()))
+			require.True(t, a.sameMetadata(now, witnessOf(served, 52).reduced()))
 		})
 	}
 }

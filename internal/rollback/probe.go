@@ -116,7 +116,7 @@ func nowOf(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, faile
 	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
 	for i, c := range streams {
-		asking.Go(func() { found[i], errs[i] = c.now(ctx) })
+		asking.Go(func() { found[i], errs[i] = c.ask.now(ctx) })
 	}
 	asking.Wait()
 	at = map[*Stream]uint64{}
@@ -146,7 +146,7 @@ func (c *Stream) tieTo(ctx context.Context, answers func(*Stream) bool) error {
 		if !answers(head) {
 			continue
 		}
-		together, err := head.sameEtcd(ctx, c, (*Stream).now)
+		together, err := head.sameEtcd(ctx, c, (*asker).now)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,6 @@ package rollback
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,9 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/kuberewind/kuberewind/internal/paging"
-	"github.com/kuberewind/kuberewind/kube"
 )
 
 // An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds what was undone, and
@@ -33,9 +28,6 @@ const (
 	eventsBack  = 100
 	// quietFor is how long what a watch cache has for a watch takes to come at most.
 	quietFor = 2 * time.Second
-	// uncachedTimeout is less than the three seconds for which a watch cache waits for a version to come. Etcd answers at
-	// once.
-	uncachedTimeout = 2 * time.Second
 	// checkedAfter is how long an API server takes at most to compare its caches with etcd: every five minutes, and up to half
 	// as much. If a cache differs, lists at exact resource versions come from etcd after that.
 	checkedAfter = 8 * time.Minute
@@ -105,11 +97,11 @@ func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err err
 	if !d.begins.IsZero() && !d.begins.Before(p.until) {
 		return true, nil // It was begun when the new history was there.
 	}
-	server, watches := c.in("").(cache.WatcherWithContext)
+	server, watches := c.ask.watcher()
 	if !watches {
 		return false, nil
 	}
-	now, err := c.trueNow(ctx)
+	now, err := c.ask.trueNow(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -119,13 +111,13 @@ func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err err
 	if anew, err := d.begunAnew(ctx, server, d.from(p.common)); anew || err != nil {
 		return anew, err
 	}
-	if c.uncached(ctx) {
+	if c.ask.uncached(ctx) {
 		return true, nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
 	if !time.Now().Before(d.check) {
-		equal, err := c.agrees(ctx)
+		equal, err := c.ask.agrees(ctx)
 		if equal {
 			return false, nil
 		}
@@ -134,7 +126,7 @@ func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err err
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.name)
+	return false, fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.ask.name)
 }
 
 // begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
@@ -255,63 +247,3 @@ func revisionOf(event watch.Event) (uint64, error) {
 
 // none visits no event.
 func none(uint64) (more bool) { return false }
-
-// uncached reports whether lists certainly come from etcd. Etcd says at once that it has not come to a future version. A cache
-// waits, and then asks for a retry.
-func (c *Stream) uncached(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
-	defer cancel()
-	_, err := c.in("").ListWithContext(ctx, metav1.ListOptions{
-		Limit: 1, ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	})
-	var status apierrors.APIStatus
-	return kube.IsAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
-}
-
-// renewalPage is how many objects of a list are compared with the same list of etcd.
-const renewalPage = 500
-
-// agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
-// server knows that its cache is not to be trusted, or never uses the cache for such lists.
-func (c *Stream) agrees(ctx context.Context) (bool, error) {
-	at, cached, err := c.digest(ctx, metav1.ListOptions{Limit: renewalPage})
-	if err != nil {
-		return false, err
-	}
-	_, exact, err := c.digest(ctx, metav1.ListOptions{Limit: renewalPage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	return cached == exact, err
-}
-
-// digest is that of what a list holds, page by page.
-func (c *Stream) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
-	hash := sha256.New()
-	var pages paging.Guard
-	for {
-		list, err := c.in("").ListWithContext(ctx, options)
-		if err != nil {
-			return "", digest, fmt.Errorf("list %s to compare: %w", c.name, err)
-		}
-		page, err := meta.ListAccessor(list)
-		if err != nil {
-			return "", digest, err
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return "", digest, err
-		}
-		for _, item := range items {
-			o, err := meta.Accessor(item)
-			if err != nil {
-				return "", digest, err
-			}
-			fmt.Fprintf(hash, "%s/%s %s %s\n", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
-		}
-		if at = page.GetResourceVersion(); page.GetContinue() == "" {
-			return at, [sha256.Size]byte(hash.Sum(nil)), nil
-		}
-		if err := pages.Next(page.GetContinue()); err != nil {
-			return "", digest, fmt.Errorf("list %s to compare: %w", c.name, err)
-		}
-		options = metav1.ListOptions{Limit: options.Limit, Continue: page.GetContinue()}
-	}
-}

@@ -38,17 +38,7 @@ const (
 
 // ListWith says how the stream is listed in a namespace from now on; an empty one means all.
 func (c *Stream) ListWith(lister func(namespace string) cache.ListerWithContext) {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	c.lister = lister
-}
-
-// in gives what lists the stream in a namespace.
-func (c *Stream) in(namespace string) cache.ListerWithContext {
-	c.all.mu.Lock()
-	lister := c.lister
-	c.all.mu.Unlock()
-	return lister(namespace)
+	c.ask.lister.Store(&lister)
 }
 
 // Saw notes that a version of an object was served.
@@ -273,7 +263,7 @@ func proved(ctx context.Context, together []*Stream) (revision uint64, failed er
 	}
 	slices.SortFunc(newest, func(a, b footprint) int { return cmp.Compare(b.revision, a.revision) })
 	for _, f := range newest[:min(len(newest), askedBeside)] {
-		switch what, err := f.of.look(ctx, f.witness, f.revision); {
+		switch what, err := f.of.ask.look(ctx, f.witness, f.revision); {
 		case err != nil:
 			failed = errors.Join(failed, err)
 		case what == same:

@@ -73,19 +73,19 @@ func (c *Stream) compare(ctx context.Context, position uint64) (evidence, error)
 		if at == 0 {
 			at = position
 		}
-		what, err := c.look(ctx, w, at)
+		what, err := c.ask.look(ctx, w, at)
 		if err == nil && what == unknown {
-			what, err = c.lookNow(ctx, w)
+			what, err = c.ask.lookNow(ctx, w)
 		}
 		switch {
 		case err != nil:
 			return evidence{}, err
 		case what == ahead:
-			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.name, at), w, at, c.servedHere(at), c.movedTo(at), history}, nil
+			return evidence{fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", c.ask.name, at), w, at, c.servedHere(at), c.movedTo(at), history}, nil
 		case what == other && w.name == "", what == same, what == unknown:
 			return c.compareFurther(ctx, at, position, history)
 		case w.name == doubted.name && w.namespace == doubted.namespace && w.revision == doubted.revision:
-			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.name, w.namespace, w.name, w.revision, at)
+			proof := fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", c.ask.name, w.namespace, w.name, w.revision, at)
 			return evidence{proof, w, w.revision, c.servedHere(w.revision), c.all.recordedIf(w.at), history}, nil
 		}
 		doubted = w
@@ -130,9 +130,9 @@ func (c *Stream) compareFurther(ctx context.Context, at, position uint64, histor
 	if position <= at {
 		return e, nil
 	}
-	what, err := c.look(ctx, witness{}, position)
+	what, err := c.ask.look(ctx, witness{}, position)
 	if what == ahead {
-		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.name, position), at: position, history: history}
+		e = evidence{proof: fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", c.ask.name, position), at: position, history: history}
 	}
 	return e, err
 }

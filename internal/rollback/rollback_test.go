@@ -118,7 +118,7 @@ func (a *archive) serves(c *Stream, o *kube.Object, kept bool) {
 func followed(all *Streams, name string, etcd *archive, position int, served ...*kube.Object) (c *Stream, told *[]string) {
 	c, told = all.Add(Spec{Name: name}), &[]string{}
 	c.ListWith(etcd.lister)
-	c.canonical = canonical.Transformer(nil)
+	c.ask.canonical = canonical.Transformer(nil)
 	for _, o := range served {
 		c.Saw(o, false)
 	}
@@ -338,7 +338,7 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	const name = `tenant:a,b=c\d`
 	etcd := &archive{now: 9, versions: []*kube.Object{servedAs(name, "1", 5)}}
 	c, _ := followed(New(Options{}), "clusterroles", etcd, 5)
-	what, err := c.look(t.Context(), servedAsWitness(name, "1", 5), 7)
+	what, err := c.ask.look(t.Context(), servedAsWitness(name, "1", 5), 7)
 	require.NoError(t, err)
 	require.Equal(t, same, what)
 }
@@ -349,7 +349,7 @@ func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]d
 	r.record = func(_ context.Context, proof string, gaps []Gap) error {
 		of := map[string]deltafifo.Until{}
 		for _, g := range gaps {
-			of[g.Of.name] = g.Until
+			of[g.Of.ask.name] = g.Until
 		}
 		each(proof, of)
 		return nil

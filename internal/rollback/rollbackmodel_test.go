@@ -124,7 +124,7 @@ func (m *model) begin(taken time.Time) {
 	for _, s := range m.streams {
 		s.claims = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
 		s.claims.ListWith(s.etcd.lister)
-		s.claims.canonical = canonical.Transformer(nil)
+		s.claims.ask.canonical = canonical.Transformer(nil)
 		of[s.claims] = s
 	}
 	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {

@@ -245,7 +245,7 @@ func (r *Streams) lookBack(ctx context.Context) (failed error) {
 				continue
 			}
 			began := time.Now()
-			what, err := s.of.lookUntilAnswered(ctx, s.witness, s.asOf())
+			what, err := s.of.ask.lookUntilAnswered(ctx, s.witness, s.asOf())
 			if kube.SaysNothing(err) {
 				failed, answering = errors.Join(failed, err), answering+time.Since(began)
 				s.refuse()
@@ -263,7 +263,7 @@ func (r *Streams) lookBack(ctx context.Context) (failed error) {
 			s.answered(what)
 			if what == other || what == ahead {
 				now := map[sight]string{other: "is something else in etcd", ahead: "etcd has not come to"}[what]
-				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.name, s.namespace, s.name, s.asOf(), now)
+				proof := fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.of.ask.name, s.namespace, s.name, s.asOf(), now)
 				if s.stands() {
 					failed = errors.Join(failed, s.of.found(ctx, evidence{proof, s.witness, s.asOf(), !s.recalled, s.recorded, s.history}))
 					for _, after := range some[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.

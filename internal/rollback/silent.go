@@ -70,7 +70,7 @@ func (c *Stream) askBeside(ctx context.Context, other *Stream) (same, answered b
 	if !other.mayBeAsked(c) {
 		return false, false, nil
 	}
-	same, err = c.sameEtcd(ctx, other, (*Stream).now)
+	same, err = c.sameEtcd(ctx, other, (*asker).now)
 	if c.silences(err) {
 		return false, false, err
 	}

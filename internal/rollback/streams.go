@@ -38,15 +38,12 @@ type Streams struct {
 
 // Stream is what is known of the etcd of one stream: which revisions are its, and whether they are of the history that there is.
 type Stream struct {
-	all        *Streams
-	number     int // among the streams
-	name       string
-	record     int32 // its number there; protected by all.mu
-	namespaced bool
-	canonical  cache.TransformFunc
+	all    *Streams
+	number int   // among the streams
+	record int32 // its number there; protected by all.mu
+	ask    asker
 
 	// Protected by all.mu.
-	lister   func(namespace string) cache.ListerWithContext
 	claimed  uint64    // how many revisions were its
 	newest   []uint64  // the newest of these, in order
 	position uint64    // up to which the stream has said what is its
@@ -145,7 +142,7 @@ type Spec struct {
 func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Stream{all: r, number: len(r.streams), name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}
+	c := &Stream{all: r, number: len(r.streams), ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}}
 	r.streams = append(r.streams, c)
 	return c
 }

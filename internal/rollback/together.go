@@ -9,14 +9,14 @@ import (
 
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
 // brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
-func (c *Stream) sameEtcd(ctx context.Context, other *Stream, now func(*Stream, context.Context) (uint64, error)) (bool, error) {
+func (c *Stream) sameEtcd(ctx context.Context, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
 	if c.knownTogether(other) {
 		return true, nil
 	}
 	var at [3]uint64
 	for i, asked := range []*Stream{c, other, c} {
 		var err error
-		if at[i], err = now(asked, ctx); err != nil {
+		if at[i], err = now(&asked.ask, ctx); err != nil {
 			return false, &unanswered{asked, err}
 		}
 	}

@@ -3,13 +3,10 @@ package rollback
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"math"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/kuberewind/kuberewind/patch"
 )
 
 const (
@@ -55,37 +52,6 @@ func (c *Stream) note(w witness) {
 // shortened drops the oldest of a trail that is too long.
 func shortened(trail []footprint) []footprint {
 	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
-}
-
-// writtenAt is what of an object's metadata tells when it was written; see sameMetadata.
-type writtenAt struct {
-	Created  json.RawMessage  `json:"creationTimestamp,omitempty"`
-	Deleted  json.RawMessage  `json:"deletionTimestamp,omitempty"`
-	Number   json.RawMessage  `json:"generation,omitempty"`
-	Managers []writtenManager `json:"managedFields"`
-}
-
-type writtenManager struct {
-	Time json.RawMessage `json:"time,omitempty"`
-}
-
-// reduced is the witness without what need not be kept in memory.
-func (w witness) reduced() witness {
-	if w.doc == nil {
-		return w
-	}
-	var kept struct {
-		Metadata writtenAt `json:"metadata"`
-	}
-	doc := w.doc()
-	w.doc = nil
-	if doc == nil || json.Unmarshal(doc, &kept) != nil {
-		return w
-	}
-	if text, err := json.Marshal(kept); err == nil {
-		w.doc = func() patch.Doc { return text }
-	}
-	return w
 }
 
 // A fork is where the history of an etcd that was put back has parted from the one that there is now. It is searched when a list
@@ -223,7 +189,7 @@ func (s *search) look(ctx context.Context, f footprint) (what sight, err error) 
 		s.silent[f.of] = true
 		return unknown, nil
 	}
-	what, err = f.of.look(ctx, f.witness, f.revision)
+	what, err = f.of.ask.look(ctx, f.witness, f.revision)
 	s.silent[f.of], s.answered = err != nil, s.answered || err == nil
 	return what, err
 }

@@ -38,7 +38,7 @@ func (c *Stream) shows(ctx context.Context, listed uint64, items []any) error {
 	var shown living
 	shown.show(items)
 	newest := shown.newest()
-	switch what, err := c.look(ctx, newest, listed); {
+	switch what, err := c.ask.look(ctx, newest, listed); {
 	case err != nil:
 		return err
 	case what == ahead:
@@ -83,25 +83,25 @@ func (c *Stream) provedElsewhere(ctx context.Context) bool {
 // stillCached returns an error while the API server serves what is not in etcd any more.
 func (c *Stream) stillCached(ctx context.Context) error {
 	for o, undone := range c.undoneInEtcd() {
-		what, err := o.look(ctx, undone, undone.revision)
+		what, err := o.ask.look(ctx, undone, undone.revision)
 		if err != nil && o == c {
 			return err
 		}
 		if err != nil || what == same || what == unknown {
 			continue // Nobody waits for another stream that the server does not answer for.
 		}
-		list, err := o.listOne(ctx, undone, metav1.ListOptions{})
+		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
 		if err != nil && o == c {
 			return err
 		}
 		if err != nil {
 			continue
 		}
-		if served, err := o.find(list, undone); err != nil || served {
+		if served, err := o.ask.find(list, undone); err != nil || served {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.name, undone.namespace, undone.name, undone.revision)
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
 		}
 	}
 	return nil

@@ -1,0 +1,134 @@
+package rollback
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kuberewind/kuberewind/internal/paging"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// renewalPage is how many objects of a list are compared with the same list of etcd.
+const renewalPage = 500
+
+// agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
+// server knows that its cache is not to be trusted, or never uses the cache for such lists.
+func (a *asker) agrees(ctx context.Context) (bool, error) {
+	at, cached, err := a.digest(ctx, metav1.ListOptions{Limit: renewalPage})
+	if err != nil {
+		return false, err
+	}
+	_, exact, err := a.digest(ctx, metav1.ListOptions{Limit: renewalPage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	return cached == exact, err
+}
+
+// digest is that of what a list holds, page by page.
+func (a *asker) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	var pages paging.Guard
+	for {
+		list, err := a.in("").ListWithContext(ctx, options)
+		if err != nil {
+			return "", digest, fmt.Errorf("list %s to compare: %w", a.name, err)
+		}
+		page, err := meta.ListAccessor(list)
+		if err != nil {
+			return "", digest, err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return "", digest, err
+		}
+		for _, item := range items {
+			o, err := meta.Accessor(item)
+			if err != nil {
+				return "", digest, err
+			}
+			fmt.Fprintf(hash, "%s/%s %s %s\n", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion())
+		}
+		if at = page.GetResourceVersion(); page.GetContinue() == "" {
+			return at, [sha256.Size]byte(hash.Sum(nil)), nil
+		}
+		if err := pages.Next(page.GetContinue()); err != nil {
+			return "", digest, fmt.Errorf("list %s to compare: %w", a.name, err)
+		}
+		options = metav1.ListOptions{Limit: options.Limit, Continue: page.GetContinue()}
+	}
+}
+
+// sameMetadata compares what tells when an object was written, so that one revision has it twice only in two histories. Labels and annotations
+// are no such evidence: rules of redaction, erasures, and conversion to another served version make them others in one history.
+func (a *asker) sameMetadata(o *kube.Object, w witness) bool {
+	if w.doc == nil || a.canonical == nil {
+		return true
+	}
+	was := w.doc()
+	if was == nil {
+		return true
+	}
+	if _, err := a.canonical(o); err != nil {
+		return true
+	}
+	type manager struct {
+		Time metav1.Time `json:"time"`
+	}
+	return matching[metav1.Time](was, o.Doc(), "/metadata/creationTimestamp") &&
+		matching[metav1.Time](was, o.Doc(), "/metadata/deletionTimestamp") &&
+		matching[int64](was, o.Doc(), "/metadata/generation") &&
+		matching[[]manager](was, o.Doc(), "/metadata/managedFields")
+}
+
+// matching compares two objects at a path. What cannot be read was redacted or erased, and says nothing.
+func matching[T any](a, b patch.Doc, path string) bool {
+	was, readable := valueAt[T](a, path)
+	is, both := valueAt[T](b, path)
+	return !readable || !both || reflect.DeepEqual(was, is)
+}
+
+// valueAt is zero where there is nothing.
+func valueAt[T any](doc patch.Doc, path string) (value T, readable bool) {
+	text, found := patch.Get(doc, path)
+	if !found {
+		return value, true
+	}
+	err := json.Unmarshal(text, &value)
+	return value, err == nil
+}
+
+// writtenAt is what of an object's metadata tells when it was written; see sameMetadata.
+type writtenAt struct {
+	Created  json.RawMessage  `json:"creationTimestamp,omitempty"`
+	Deleted  json.RawMessage  `json:"deletionTimestamp,omitempty"`
+	Number   json.RawMessage  `json:"generation,omitempty"`
+	Managers []writtenManager `json:"managedFields"`
+}
+
+type writtenManager struct {
+	Time json.RawMessage `json:"time,omitempty"`
+}
+
+// reduced is the witness without what need not be kept in memory.
+func (w witness) reduced() witness {
+	if w.doc == nil {
+		return w
+	}
+	var kept struct {
+		Metadata writtenAt `json:"metadata"`
+	}
+	doc := w.doc()
+	w.doc = nil
+	if doc == nil || json.Unmarshal(doc, &kept) != nil {
+		return w
+	}
+	if text, err := json.Marshal(kept); err == nil {
+		w.doc = func() patch.Doc { return text }
+	}
+	return w
+}
