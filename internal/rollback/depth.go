@@ -31,8 +31,8 @@ type depth struct {
 	due   time.Time
 }
 
-// measures are of each etcd, by the stream that stands for it.
-type measures map[*Stream]*depth
+// measures are those of each etcd.
+type measures map[*etcd]*depth
 
 // Measure measures how much history each etcd keeps, until ctx ends.
 func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
@@ -55,12 +55,12 @@ func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
 func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	present := measures{}
 	for _, c := range r.newestOfEach() {
-		head, revision := c.reachedOf()
-		d := all[head]
+		etcd, revision := c.reachedOf()
+		d := all[etcd]
 		if d == nil {
 			d = &depth{}
 		}
-		present[head] = d
+		present[etcd] = d
 		d.note(revision, time.Now())
 		if time.Now().Before(d.due) {
 			continue
@@ -71,29 +71,29 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 			continue
 		}
 		r.mu.Lock()
-		head.kept = history
+		etcd.kept = history
 		r.mu.Unlock()
 		d.due = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the tick that comes next to it
 	}
 	clear(all)
-	for head, d := range present {
-		all[head] = d
+	for etcd, d := range present {
+		all[etcd] = d
 	}
 	return failed
 }
 
-// reachedOf is who stands for the etcd of the stream, and where the stream is.
-func (c *Stream) reachedOf() (head *Stream, revision uint64) {
+// reachedOf is the etcd of the stream, and where the stream is.
+func (c *Stream) reachedOf() (in *etcd, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.headLocked(), c.position
+	return c.etcd, c.position
 }
 
 // Kept implements reflector.Revisions.
 func (c *Stream) Kept() time.Duration {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.headLocked().kept
+	return c.etcd.kept
 }
 
 // note takes down that a revision is the newest that is known. One that is older than what was noted is of another history.

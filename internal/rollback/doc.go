@@ -6,6 +6,16 @@
 //   - Recovery. What others have is not asked for when history is recovered (Unaccounted, in revisions.go and silent.go).
 //   - Rollback. What was served and is something else in etcd now proves that etcd was put back.
 //
+// # The parts
+//
+//   - Streams: all of them, and the goroutines that probe and measure.
+//   - Stream: what was served of one resource, and whether that is of the history that there is.
+//   - etcd: what is known of one etcd. Streams that are known to be in it share it (etcd.go, together.go).
+//   - asker: the questions to etcd, through the API server (ask.go, compare.go).
+//
+// One mutex protects what all of them know: Streams.mu. What must be called with it held has a name that ends in Locked. An asker
+// needs no lock, and nothing is asked while the mutex is held.
+//
 // # How a rollback is found
 //
 //	served ──sample──▶ kept until the next probe ──look──▶ same: etcd held it (settled)

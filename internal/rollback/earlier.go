@@ -100,7 +100,7 @@ func (c *Stream) nextEarlier() (found earlier, others []*Stream, more bool) {
 		}
 	}
 	for _, o := range c.all.streams {
-		in := found.finder == nil && ids[o.record] || found.finder != nil && o.headLocked() == found.finder.headLocked()
+		in := found.finder == nil && ids[o.record] || found.finder != nil && o.etcd == found.finder.etcd
 		if in && o != c && o.asksLocked() && len(others) < askedBeside {
 			others = append(others, o)
 		}
@@ -125,17 +125,17 @@ func (c *Stream) apartFrom(ctx context.Context, others []*Stream) (bool, error) 
 }
 
 // apart finds out which of some etcds are proved to be others than that of the stream. Each has a stream that is asked.
-func apart(ctx context.Context, c *Stream, asked map[*Stream]*Stream) map[*Stream]bool {
+func apart(ctx context.Context, c *Stream, asked map[*etcd]*Stream) map[*etcd]bool {
 	var mu sync.Mutex
-	found := map[*Stream]bool{}
+	found := map[*etcd]bool{}
 	var asking errgroup.Group
 	asking.SetLimit(askedAtOnce)
-	for head, o := range asked {
+	for etcd, o := range asked {
 		asking.Go(func() error {
 			together, err := c.sameEtcd(ctx, o, (*asker).trueNow)
 			mu.Lock()
 			defer mu.Unlock()
-			found[head] = err == nil && !together
+			found[etcd] = err == nil && !together
 			return nil
 		})
 	}

@@ -161,7 +161,7 @@ func (c *Stream) tieTo(ctx context.Context, answers func(*Stream) bool) error {
 func (c *Stream) isTied() {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.headLocked().tied = true
+	c.etcd.tied = true
 }
 
 // untied gives some followed streams whose etcd was not looked for yet, one of each group that was found to be together. First
@@ -173,10 +173,10 @@ func (r *Streams) untied(first *Stream) (found []*Stream) {
 	if first != nil {
 		order = slices.Insert(order, 0, first)
 	}
-	known := map[*Stream]bool{}
+	known := map[*etcd]bool{}
 	for _, c := range order {
-		if head := c.headLocked(); c.comparesLocked() && !head.tied && !known[head] && !r.tried[c] && len(found) < tiesPerRound {
-			known[head] = true
+		if c.comparesLocked() && !c.etcd.tied && !known[c.etcd] && !r.tried[c] && len(found) < tiesPerRound {
+			known[c.etcd] = true
 			found = append(found, c)
 		}
 	}
@@ -187,10 +187,10 @@ func (r *Streams) untied(first *Stream) (found []*Stream) {
 func (r *Streams) heads() (found []*Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := map[*Stream]bool{}
+	known := map[*etcd]bool{}
 	for _, c := range r.streams {
-		if head := c.headLocked(); c.comparesLocked() && head.tied && !known[head] {
-			known[head] = true
+		if c.comparesLocked() && c.etcd.tied && !known[c.etcd] {
+			known[c.etcd] = true
 			found = append(found, c)
 		}
 	}
@@ -204,14 +204,13 @@ func (c *Stream) comparesLocked() bool { return c.asksLocked() && c.position != 
 func (r *Streams) newestOfEach() []*Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	furthest := map[*Stream]*Stream{}
+	furthest := map[*etcd]*Stream{}
 	for _, c := range r.streams {
-		head := c.headLocked()
-		if !c.provesLocked() || c.position == 0 || !head.tied {
+		if !c.provesLocked() || c.position == 0 || !c.etcd.tied {
 			continue
 		}
-		if best := furthest[head]; best == nil || c.position > best.position {
-			furthest[head] = c
+		if best := furthest[c.etcd]; best == nil || c.position > best.position {
+			furthest[c.etcd] = c
 		}
 	}
 	found := make([]*Stream, 0, len(furthest))

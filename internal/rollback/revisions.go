@@ -71,10 +71,11 @@ func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
 		return false, nil
 	}
 	w.deleted = deleted
-	if c.sampleLocked(w, c.all.served); deleted {
+	f := c.footprintLocked(w, c.all.served)
+	if c.sampleLocked(f); deleted {
 		return false, nil
 	}
-	return c.notesLocked(), c.pauseLocked(w, c.all.served)
+	return c.notesLocked(), c.etcd.servedLocked(f)
 }
 
 func (c *Stream) claimLocked(revision uint64) {

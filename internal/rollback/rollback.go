@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // What holds:
 //
 //   - Each version that is lost lies in a gap. A gap may begin too early.
-//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (Stream.settled).
+//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (etcd.settled).
 //   - No stream leaves its history before the gaps of all are queued (Streams.acting).
 //   - A stream that is opened later asks whether it was in that etcd (earlier.go).
 
@@ -190,7 +189,7 @@ func (c *Stream) found(ctx context.Context, e evidence) error {
 
 // leaveTogether makes the streams leave. It gives those that did, and the gaps of those that are followed. Any other has its
 // gap when it is followed again.
-func (c *Stream) leaveTogether(e evidence, elsewhere map[*Stream]bool) (gaps []Gap, left []*Stream) {
+func (c *Stream) leaveTogether(e evidence, elsewhere map[*etcd]bool) (gaps []Gap, left []*Stream) {
 	r := c.all
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,18 +197,17 @@ func (c *Stream) leaveTogether(e evidence, elsewhere map[*Stream]bool) (gaps []G
 		return nil, nil
 	}
 	r.rollbacks = append(r.rollbacks, earlier{proof: e.proof, finder: c})
-	forks, own := map[*Stream]*fork{}, c.headLocked()
+	forks := map[*etcd]*fork{}
 	last := c.completeLocked(&e, nil).Time
 	for _, o := range r.streams {
-		head := o.headLocked()
-		if o.reversed || elsewhere[head] || o.position == 0 && o.reverse != nil && !o.lists {
+		if o.reversed || elsewhere[o.etcd] || o.position == 0 && o.reverse != nil && !o.lists {
 			continue
 		}
-		if forks[head] == nil {
-			forks[head] = head.forkLocked(e, head == own)
+		if forks[o.etcd] == nil {
+			forks[o.etcd] = forkOf(o.etcd.trail, e, o.etcd == c.etcd)
 		}
 		o.until, o.stranger = o.completeLocked(&e, nil), nil
-		if head != own {
+		if o.etcd != c.etcd {
 			o.until, o.stranger = o.completeLocked(&e, &last), c
 		}
 		if o.reverse != nil && o.position != 0 {
@@ -218,10 +216,10 @@ func (c *Stream) leaveTogether(e evidence, elsewhere map[*Stream]bool) (gaps []G
 		left = append(left, o)
 	}
 	for _, o := range left {
-		o.leaveLocked(e.proof, o.doubtLocked(forks[o.headLocked()]))
+		o.leaveLocked(e.proof, o.doubtLocked(forks[o.etcd]))
 	}
-	for head := range forks {
-		head.trail, head.settled, head.settling, head.base = nil, nil, sample{}, 0
+	for etcd := range forks {
+		etcd.leaveLocked()
 	}
 	c.undone = e.undone
 	return gaps, left
@@ -253,48 +251,19 @@ func (c *Stream) forgetLocked() {
 	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
 }
 
-// elsewhere finds the etcds that are proved to be others than that of a stream, by the stream that stands for each. It asks
-// all at once, because the server may hang for many.
-func (r *Streams) elsewhere(ctx context.Context, c *Stream) map[*Stream]bool {
+// elsewhere finds the etcds that are proved to be others than that of a stream. It asks all at once, because the server may
+// hang for many.
+func (r *Streams) elsewhere(ctx context.Context, c *Stream) map[*etcd]bool {
 	r.mu.Lock()
-	asked := map[*Stream]*Stream{}
+	asked := map[*etcd]*Stream{}
 	for _, o := range r.streams {
-		if head := o.headLocked(); head != c.headLocked() && o.asksLocked() && asked[head] == nil {
-			asked[head] = o
+		if o.etcd != c.etcd && o.asksLocked() && asked[o.etcd] == nil {
+			asked[o.etcd] = o
 		}
 	}
 	r.mu.Unlock()
 	return apart(ctx, c, asked)
 }
-
-// settledAfter is how much longer than a version an etcd must have been there before a gap may begin at that version. The
-// caches of an API server do not hear of everything at once: by then each has what comes before it.
-const settledAfter = 5 * time.Second
-
-// provedLocked notes that etcd holds what was served. A gap may begin there if the same is found of a later version after
-// settledAfter: then etcd was not put back meanwhile.
-func (s *sample) provedLocked(now time.Time) {
-	head := s.of.headLocked()
-	switch {
-	case s.recalled || !s.standsLocked():
-	case head.settling.of == nil || !head.settling.standsLocked():
-		head.settling = s.bare()
-	case s.asOf() >= head.settling.asOf() && now.Sub(head.settling.at) >= settledAfter:
-		head.settled = append(head.settled, head.settling)
-		head.settled = slices.Delete(head.settled, 0, max(0, len(head.settled)-keptSettled))
-		head.settling = s.bare()
-	}
-}
-
-// bare is the sample without the object.
-func (s *sample) bare() sample {
-	bare := *s
-	bare.doc = nil
-	return bare
-}
-
-// keptSettled bounds what is kept of this, for some ten minutes.
-const keptSettled = 64
 
 // completeLocked is up to where, and since when, the stream is complete, as far as is certain when its etcd was put back. What was
 // served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd of the stream is not
@@ -304,11 +273,7 @@ func (c *Stream) completeLocked(e *evidence, last *time.Time) deltafifo.Until {
 	if c.begin != 0 {
 		from.ResourceVersion = strconv.FormatUint(c.begin, 10)
 	}
-	for _, v := range c.headLocked().settled {
-		if v.recorded.After(from.Time) && v.recorded.Add(settledAfter).Before(e.before) {
-			from = deltafifo.Until{ResourceVersion: strconv.FormatUint(v.asOf(), 10), Time: v.recorded}
-		}
-	}
+	from = c.etcd.heldSinceLocked(from, e.before)
 	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
 		from = deltafifo.Until{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
 	}

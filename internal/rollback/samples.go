@@ -29,8 +29,6 @@ const (
 	// mostRefused is how often the recorder asks about a version of which the server will not say anything. That takes ten
 	// minutes, longer than most etcds remember.
 	mostRefused = int(10 * time.Minute / probeEvery)
-	// silence is how long, at least, an etcd that is put back serves nothing: it has to be stopped, and started again.
-	silence = time.Second / 2
 )
 
 // sample is a version that a stream was served: etcd has it at its revision, and always will.
@@ -46,6 +44,13 @@ type sample struct {
 
 // asOf is the revision at which etcd is asked.
 func (s *sample) asOf() uint64 { return max(s.listed, s.revision) }
+
+// bare is the sample without the object.
+func (s *sample) bare() sample {
+	bare := *s
+	bare.doc = nil
+	return bare
+}
 
 // samples are some of the samples that were added, spread evenly over their number, and not over the time. After this process,
 // or the network, has stood still, all that was written meanwhile comes at once. The first added is among them.
@@ -77,34 +82,10 @@ func (s *samples) add(one *sample, most int) {
 }
 
 // sampleLocked keeps a version now and then.
-func (c *Stream) sampleLocked(w witness, at time.Time) {
+func (c *Stream) sampleLocked(f footprint) {
 	if !c.fresh.skip() {
-		c.fresh.add(&sample{footprint: c.footprintLocked(w, at)}, KeptSamples)
+		c.fresh.add(&sample{footprint: f}, KeptSamples)
 	}
-}
-
-// pauseLocked gives the newest version that an etcd served before it was silent, nil if it was not. That version has to be
-// looked at, whatever is served next. An etcd that is put back is not there for a while. What is lost may have been served for
-// a moment only, among much else.
-func (c *Stream) pauseLocked(w witness, at time.Time) (before *sample) {
-	head := c.headLocked()
-	if head.last.of != nil && at.Sub(head.heard) >= silence {
-		before = head.lastLocked()
-		before.paused = true
-	}
-	// A stream that catches up is served what is older than what others were.
-	if before != nil || head.last.of == nil || w.revision > head.last.revision || !head.last.standsLocked() {
-		head.last = sample{footprint: footprint{of: c, witness: w, history: c.history}}
-	}
-	head.heard = at
-	return before
-}
-
-// lastLocked is the newest that was served of an etcd.
-func (c *Stream) lastLocked() *sample {
-	last := c.last
-	last.recorded = c.all.recordedAt(last.at)
-	return &last
 }
 
 // waitingLocked is where the sample waits for an answer. What was served before a silence is not thinned among others.
@@ -137,7 +118,7 @@ func (s *sample) answered(what sight) {
 	s.of.all.mu.Lock()
 	defer s.of.all.mu.Unlock()
 	if what == same {
-		s.provedLocked(time.Now())
+		s.of.etcd.holdsLocked(s, time.Now())
 	}
 	if !s.due {
 		return
@@ -161,14 +142,14 @@ func (s *sample) refuse() {
 func (r *Streams) takeSamples() (taken [][]*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	paused, due, fresh := map[*Stream][]*sample{}, map[*Stream][]*sample{}, map[*Stream][]*sample{}
+	paused, due, fresh := map[*etcd][]*sample{}, map[*etcd][]*sample{}, map[*etcd][]*sample{}
 	for _, c := range r.streams {
-		if head := c.headLocked(); c.provesLocked() {
-			paused[head], due[head], fresh[head] = append(paused[head], c.paused.kept...), append(due[head], c.due.kept...), append(fresh[head], c.fresh.kept...)
+		if e := c.etcd; c.provesLocked() {
+			paused[e], due[e], fresh[e] = append(paused[e], c.paused.kept...), append(due[e], c.due.kept...), append(fresh[e], c.fresh.kept...)
 			c.fresh = samples{}
 		}
 	}
-	for head := range fresh {
+	for e := range fresh {
 		known := map[step]bool{}
 		once := func(all []*sample) []*sample {
 			return slices.DeleteFunc(all, func(s *sample) bool {
@@ -178,12 +159,12 @@ func (r *Streams) takeSamples() (taken [][]*sample) {
 			})
 		}
 		var newest []*sample
-		if last := head.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
-			newest = append(newest, head.lastLocked())
+		if last := e.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
+			newest = append(newest, e.lastLocked())
 			newest[0].due = true // It need not wait: the next probe has it again.
 		}
-		taken = append(taken, slices.Concat(newest, inTurn(once(paused[head]), samplesPerProbe), inTurn(once(due[head]), duePerProbe),
-			spread(once(fresh[head]), samplesPerProbe)))
+		taken = append(taken, slices.Concat(newest, inTurn(once(paused[e]), samplesPerProbe), inTurn(once(due[e]), duePerProbe),
+			spread(once(fresh[e]), samplesPerProbe)))
 	}
 	return taken
 }

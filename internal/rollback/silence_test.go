@@ -279,7 +279,7 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 		began := time.Now()
 		require.Error(t, all.Probe(t.Context()))
 		require.LessOrEqual(t, time.Since(began), 2*askTimeout)
-		require.True(t, good.headLocked().tied)
+		require.True(t, good.etcd.tied)
 		server.hangs = false
 		for range 2 {
 			require.NoError(t, all.Probe(t.Context()))

@@ -84,7 +84,7 @@ func (c *Stream) mayBeAsked(by *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	switch {
-	case c.silent.IsZero(), c.headLocked() == by.headLocked():
+	case c.silent.IsZero(), c.etcd == by.etcd:
 		return true
 	case time.Since(c.silent) < silentPause:
 		return false

@@ -51,13 +51,10 @@ type Stream struct {
 	opened   time.Time
 	denied   bool // the server refuses it, or does not serve it
 	living   living
-	fresh    samples   // of what was served since the last probe
-	due      samples   // for which there was no answer then, and those of a recorder before this one
-	paused   samples   // that were served before a silence
-	last     sample    // the newest that was served of this etcd; of the head
-	heard    time.Time // when something was served of it; of the head
-	cohort   *Stream   // a stream in the same etcd, if one is known that others refer to as well
-	tied     bool      // it was looked in which etcd it is
+	fresh    samples // of what was served since the last probe
+	due      samples // for which there was no answer then, and those of a recorder before this one
+	paused   samples // that were served before a silence
+	etcd     *etcd   // it is shared by those that are known to be in one
 	// reverse has the stream leave its history; nil where it is not followed.
 	reverse  func(proof string)
 	reversed bool            // it has left its history, and was not listed since
@@ -76,14 +73,8 @@ type Stream struct {
 	doubt    *doubt          // what the server's cache has to show before its lists are trusted; nil for nothing
 	recorded uint64          // the newest revision that comes from the record; the position may be behind it
 	resumed  uint64          // where this process has taken over from the record
-	settled  []sample        // versions that etcd was seen to hold for certain; of the head
-	settling sample          // one that may be the next; of the head
-	trail    []footprint     // what was served of this etcd, in order of time; of the head
-	noted    time.Time       // when the newest of it was
-	base     uint64          // where the first list after a rollback was, 0 before that; of the head
 	cached   window
-	kept     time.Duration // how much history this etcd keeps; of the head
-	silent   time.Time     // when the server last did not answer which etcd it is in; zero where it did
+	silent   time.Time // when the server last did not answer which etcd it is in; zero where it did
 }
 
 // Options say what Streams work with.
@@ -142,7 +133,7 @@ type Spec struct {
 func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Stream{all: r, number: len(r.streams), ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}}
+	c := &Stream{all: r, number: len(r.streams), etcd: &etcd{}, ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}}
 	r.streams = append(r.streams, c)
 	return c
 }

@@ -1,10 +1,8 @@
 package rollback
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 )
 
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
@@ -46,36 +44,21 @@ func (c *Stream) silences(err error) bool {
 func (c *Stream) knownTogether(other *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.headLocked() == other.headLocked()
+	return c.etcd == other.etcd
 }
 
 // join notes that two streams are together, and with them all that are known to be with either.
 func (c *Stream) join(other *Stream) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if head, others := c.headLocked(), other.headLocked(); head != others {
-		others.cohort = head
-		trail := append(head.trail, others.trail...)
-		slices.SortFunc(trail, func(a, b footprint) int { return a.at.Compare(b.at) })
-		head.trail, others.trail = shortened(trail), nil
-		if o := others.last; o.of != nil && o.standsLocked() && (o.revision > head.last.revision || !head.last.standsLocked()) {
-			head.last = o
-		}
-		if others.heard.After(head.heard) {
-			head.heard = others.heard
-		}
-		settled := slices.DeleteFunc(append(head.settled, others.settled...), func(s sample) bool { return !s.standsLocked() })
-		slices.SortFunc(settled, func(a, b sample) int { return a.recorded.Compare(b.recorded) })
-		head.settled = slices.Delete(settled, 0, max(0, len(settled)-keptSettled))
-		head.base = cmp.Or(head.base, others.base)
-		others.last, others.settled, others.settling, others.base = sample{}, nil, sample{}, 0
+	taken := other.etcd
+	if taken == c.etcd {
+		return
 	}
-}
-
-// headLocked is the one of its cohort that refers to nobody.
-func (c *Stream) headLocked() *Stream {
-	for c.cohort != nil {
-		c = c.cohort
+	c.etcd.takeInLocked(taken)
+	for _, o := range c.all.streams {
+		if o.etcd == taken {
+			o.etcd = c.etcd
+		}
 	}
-	return c
 }

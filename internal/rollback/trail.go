@@ -30,28 +30,45 @@ func (c *Stream) footprintLocked(w witness, at time.Time) footprint {
 	return footprint{c, w, c.all.now(), c.history}
 }
 
-// notesLocked reports whether the next version is to be noted.
-func (c *Stream) notesLocked() bool {
-	head := c.headLocked()
-	return !c.reversed && len(c.earlier) == 0 && (len(head.trail) < trailLength/2 || time.Since(head.noted) >= trailEvery)
+// trail is what was served of an etcd, in order of time: some of it.
+type trail struct {
+	versions []footprint
+	noted    time.Time // when the newest of it was
 }
+
+// due reports whether the next version is to be noted.
+func (t *trail) due() bool {
+	return len(t.versions) < trailLength/2 || time.Since(t.noted) >= trailEvery
+}
+
+// note adds a version that was served just now.
+func (t *trail) note(f footprint) {
+	t.noted, t.versions = f.at, shortened(append(t.versions, f))
+}
+
+// mix adds what another trail has.
+func (t *trail) mix(other trail) {
+	t.versions = append(t.versions, other.versions...)
+	slices.SortFunc(t.versions, func(a, b footprint) int { return a.at.Compare(b.at) })
+	t.versions = shortened(t.versions)
+}
+
+// shortened drops the oldest of a trail that is too long.
+func shortened(trail []footprint) []footprint {
+	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
+}
+
+// notesLocked reports whether the next version that the stream is served is to be noted.
+func (c *Stream) notesLocked() bool { return !c.reversed && len(c.earlier) == 0 && c.etcd.trail.due() }
 
 // note adds a version to the trail of its etcd.
 func (c *Stream) note(w witness) {
 	w = w.reduced()
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if !c.notesLocked() {
-		return
+	if c.notesLocked() {
+		c.etcd.trail.note(c.footprintLocked(w, time.Now()))
 	}
-	head := c.headLocked()
-	head.noted = time.Now()
-	head.trail = shortened(append(head.trail, c.footprintLocked(w, head.noted)))
-}
-
-// shortened drops the oldest of a trail that is too long.
-func shortened(trail []footprint) []footprint {
-	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
 }
 
 // A fork is where the history of an etcd that was put back has parted from the one that there is now. It is searched when a list
@@ -74,10 +91,10 @@ type parted struct {
 	until time.Time
 }
 
-// forkLocked takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
+// forkOf takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
 // revision in that says nothing of it.
-func (c *Stream) forkLocked(e evidence, proved bool) *fork {
-	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(c.trail), func(f footprint) bool { return f.history != f.of.history })}
+func forkOf(t trail, e evidence, proved bool) *fork {
+	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(t.versions), func(f footprint) bool { return f.history != f.of.history })}
 	if proved {
 		f.at, f.served = e.at, e.served
 	}

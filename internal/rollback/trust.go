@@ -57,12 +57,11 @@ func (c *Stream) baseOr(listed uint64, anew bool) (at string) {
 	if !c.reversed {
 		return ""
 	}
-	head := c.headLocked()
-	if head.base == 0 {
-		head.base = listed
+	if c.etcd.base == 0 {
+		c.etcd.base = listed
 	}
-	if anew || head.base > listed {
-		at = strconv.FormatUint(head.base, 10)
+	if anew || c.etcd.base > listed {
+		at = strconv.FormatUint(c.etcd.base, 10)
 	}
 	return at
 }

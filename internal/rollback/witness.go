@@ -122,7 +122,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 	if cause == delta.CauseHistoryReversed {
 		if !c.reversed {
 			c.history++ // It is the list that shows it.
-			c.headLocked().base = 0
+			c.etcd.base = 0
 		}
 		c.forgetLocked()
 	}
@@ -198,7 +198,7 @@ func (c *Stream) undoneInEtcd() map[*Stream]witness {
 	defer c.all.mu.Unlock()
 	found := map[*Stream]witness{}
 	for _, o := range c.all.streams {
-		if o.headLocked() == c.headLocked() && o.undone.name != "" {
+		if o.etcd == c.etcd && o.undone.name != "" {
 			found[o] = o.undone
 		}
 	}
