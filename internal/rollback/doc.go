@@ -12,6 +12,7 @@
 //   - Stream: what was served of one resource, and whether that is of the history that there is.
 //   - etcd: what is known of one etcd. Streams that are known to be in it share it (etcd.go, together.go).
 //   - asker: the questions to etcd, through the API server (ask.go, compare.go).
+//   - trail and fork: where the old history and the new one have parted (trust.go). A doubt asks for that (renewal.go).
 //
 // One mutex protects what all of them know: Streams.mu. What must be called with it held has a name that ends in Locked. An asker
 // needs no lock, and nothing is asked while the mutex is held.
@@ -35,6 +36,6 @@
 // transaction (rollback.go). Each gap begins where etcd was last seen to hold what was served, or earlier. A stream that is
 // opened later asks whether it was in that etcd (earlier.go).
 //
-// A list is trusted when the cache of the API server is shown to be of the new history (trust.go, trail.go, renewal.go).
+// A list is trusted when the cache of the API server is shown to be of the new history (truthful.go, trust.go, renewal.go).
 // "Restart kube-apiserver" is what helps if that takes long.
 package rollback

@@ -73,7 +73,7 @@ func (c *Stream) leaveLate(found earlier) {
 	}
 	d := c.doubtLocked(&fork{})
 	if d == nil && found.finder == nil {
-		d = c.doubtOfRecordLocked() // That recorder is no more.
+		d = doubtOfRecord(max(c.position, c.recorded)) // That recorder is no more.
 	}
 	c.leaveLocked(found.proof, d)
 	c.all.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *Stream) HadLeft(spooled string) {
 	if revision, err := strconv.ParseUint(spooled, 10, 64); err == nil {
 		c.position = max(c.position, revision)
 	}
-	c.reversed, c.proof, c.doubt = true, "it had gone backwards before", c.doubtOfRecordLocked()
+	c.reversed, c.proof, c.trust.doubt = true, "it had gone backwards before", doubtOfRecord(max(c.position, c.recorded))
 	c.claimed, c.newest, c.position, c.living, c.earlier = 0, nil, 0, nil, nil
 	c.fresh, c.due, c.paused = samples{}, samples{}, samples{}
 }

@@ -76,7 +76,7 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *told)
-		require.NotNil(t, late.doubt, "who has found it may have doubted the cache")
+		require.NotNil(t, late.trust.doubt, "who has found it may have doubted the cache")
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed)
 	})

@@ -46,14 +46,13 @@ type doubt struct {
 	check  time.Time // when to compare it with etcd
 }
 
-// doubtLocked is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
-func (c *Stream) doubtLocked(f *fork) *doubt {
-	c.cached.settle(c.opened)
-	if c.cached.reach == 0 {
+// doubtOf is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
+func doubtOf(cached window, past uint64, f *fork) *doubt {
+	if cached.reach == 0 {
 		return nil
 	}
-	past, now := max(c.position, c.living.newest().revision), time.Now()
-	d := &doubt{window: c.cached, past: past, fork: f, mark: past, marked: now, check: now.Add(checkedAfter)}
+	now := time.Now()
+	d := &doubt{window: cached, past: past, fork: f, mark: past, marked: now, check: now.Add(checkedAfter)}
 	if d.anew {
 		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
@@ -61,29 +60,23 @@ func (c *Stream) doubtLocked(f *fork) *doubt {
 	return d
 }
 
-// doubtOfRecordLocked is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is
-// not known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have
-// been served.
-func (c *Stream) doubtOfRecordLocked() *doubt {
-	past, now := max(c.position, c.recorded), time.Now()
+// doubtOfRecord is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is not
+// known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have been
+// served.
+func doubtOfRecord(past uint64) *doubt {
 	if past == 0 {
 		return nil
 	}
+	now := time.Now()
 	return &doubt{
 		window: window{reach: math.MaxUint64, later: true}, past: past, fork: &fork{found: &parted{until: now}},
 		mark: past, marked: now.Add(-2 * watchedBack), check: now.Add(checkedAfter),
 	}
 }
 
-// renewed returns an error while a list may come from a cache that was begun in the old history. It reports whether the cache is
+// settled returns an error while a list may come from a cache that was begun in the old history. It reports whether the cache is
 // known to have nothing of that.
-func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err error) {
-	c.all.mu.Lock()
-	d := c.doubt
-	c.all.mu.Unlock()
-	if d == nil {
-		return false, nil
-	}
+func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (anew bool, err error) {
 	if listed < d.past {
 		return true, nil
 	}
@@ -97,11 +90,11 @@ func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err err
 	if !d.begins.IsZero() && !d.begins.Before(p.until) {
 		return true, nil // It was begun when the new history was there.
 	}
-	server, watches := c.ask.watcher()
+	server, watches := a.watcher()
 	if !watches {
 		return false, nil
 	}
-	now, err := c.ask.trueNow(ctx)
+	now, err := a.trueNow(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -111,33 +104,33 @@ func (c *Stream) renewed(ctx context.Context, listed uint64) (anew bool, err err
 	if anew, err := d.begunAnew(ctx, server, d.from(p.common)); anew || err != nil {
 		return anew, err
 	}
-	if c.ask.uncached(ctx) {
+	if a.uncached(ctx) {
 		return true, nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
+	return false, d.compare(ctx, a)
+}
+
+// compare returns an error if the cache is not shown to have what etcd has. It compares them when that is due.
+func (d *doubt) compare(ctx context.Context, a *asker) error {
 	if !time.Now().Before(d.check) {
-		equal, err := c.ask.agrees(ctx)
+		equal, err := a.agrees(ctx)
 		if equal {
-			return false, nil
+			return nil
 		}
 		d.check = time.Now().Add(checkedAgain)
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return false, fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", c.ask.name)
+	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", a.name)
 }
 
 // begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
 // the old one was served, and can be watched from before that. Etcd was then behind it.
 func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
-	var newest uint64
-	for _, f := range d.fork.trail {
-		if f.at.Before(d.begins) {
-			newest = max(newest, f.revision)
-		}
-	}
+	newest := d.fork.newestBefore(d.begins)
 	if newest == 0 {
 		return false, nil
 	}

@@ -117,12 +117,12 @@ func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
-			require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
+			require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
 			time.Sleep(30 * time.Second)
 		}
 		require.Equal(t, "47", server.watched[0], "before the newest that both histories have")
 		server.begun, server.now = 90, 95 // restarted
-		require.NoError(t, trust(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.shows()))
 	})
 }
 
@@ -133,9 +133,9 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 	}{
 		"it cannot be watched from what both have":           {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
 		"it is not where the old one was":                    {func(*Stream, *watchCache) {}, "74"},
-		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) { c.doubt.reach, c.doubt.begins = 48, time.Now() }, "80"},
+		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) { c.trust.doubt.reach, c.trust.doubt.begins = 48, time.Now() }, "80"},
 		"there is none": {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
-		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.doubt.began = time.Now() }, "80"},
+		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.trust.doubt.began = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 				test.change(c, server)
 				server.now, _ = strconv.Atoi(test.listed)
 				server.versions, server.cached = server.versions[:3], server.cached[:2]
-				require.NoError(t, trust(t, c, test.listed, server.shows()))
+				require.NoError(t, truthful(t, c, test.listed, server.shows()))
 			})
 		})
 	}
@@ -172,7 +172,7 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		server.now = 99
 		require.Equal(t, "95", at(quiet, "99"))
 		require.Equal(t, "95", at(quiet, "93"), "its list began before")
-		quiet.doubt = nil
+		quiet.trust.doubt = nil
 		require.Empty(t, at(quiet, "99"), "its cache may have something of the old history after 95")
 		quiet.Listing(delta.CauseHistoryReversed)
 		quiet.Listed("99")
@@ -190,16 +190,16 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.doubt.reach = 48
-		require.Error(t, trust(t, c, "80", server.shows()))
+		c.trust.doubt.reach = 48
+		require.Error(t, truthful(t, c, "80", server.shows()))
 		require.Equal(t, []string{"75"}, server.watched)
 		server.now = 85
-		require.Error(t, trust(t, c, "85", server.shows()))
+		require.Error(t, truthful(t, c, "85", server.shows()))
 		time.Sleep(2 * watchedBack)
 		server.begun, server.events, server.now = 90, eventsBack, 95
-		require.Error(t, trust(t, c, "95", server.shows()), "so old a place may have been forgotten by the old one, too")
+		require.Error(t, truthful(t, c, "95", server.shows()), "so old a place may have been forgotten by the old one, too")
 		server.begun, server.now = 100, 105
-		require.NoError(t, trust(t, c, "105", server.shows()))
+		require.NoError(t, truthful(t, c, "105", server.shows()))
 		require.Equal(t, []string{"75", "79", "84", "90", "94"}, server.watched)
 	})
 }
@@ -208,11 +208,11 @@ func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.
 func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.doubt.reach = 48
-		require.Error(t, trust(t, c, "80", server.shows()))
+		c.trust.doubt.reach = 48
+		require.Error(t, truthful(t, c, "80", server.shows()))
 		time.Sleep(2 * watchedBack)
 		server.begun, server.now = 90, 95
-		require.NoError(t, trust(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.shows()))
 		require.Equal(t, []string{"75", "79", "90"}, server.watched)
 	})
 }
@@ -240,12 +240,12 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				c.Recall(&postgres.Known{}, "60", []string{"58"})
 				c.HadLeft("")
 				for range 2 {
-					err := trust(t, c, test.listed, server.shows())
+					err := truthful(t, c, test.listed, server.shows())
 					require.Equal(t, test.believed, err == nil, err)
 					time.Sleep(2 * watchedBack)
 				}
 				time.Sleep(checkedAfter)
-				require.NoError(t, trust(t, c, test.listed, server.shows()), "the server has looked whether it is what etcd has")
+				require.NoError(t, truthful(t, c, test.listed, server.shows()), "the server has looked whether it is what etcd has")
 			})
 		})
 	}
@@ -255,7 +255,7 @@ func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.cut = true
-		require.ErrorIs(t, trust(t, c, "80", server.shows()), io.ErrUnexpectedEOF)
+		require.ErrorIs(t, truthful(t, c, "80", server.shows()), io.ErrUnexpectedEOF)
 	})
 }
 
@@ -267,7 +267,7 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 		c.ListWith(server.lister)
 		c.Recall(&postgres.Known{}, "60", nil)
 		c.HadLeft("70")
-		require.Error(t, trust(t, c, "80", server.shows()))
+		require.Error(t, truthful(t, c, "80", server.shows()))
 	})
 }
 
@@ -275,14 +275,14 @@ func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.checked = true
-		require.Error(t, trust(t, c, "80", server.shows()))
+		require.Error(t, truthful(t, c, "80", server.shows()))
 		time.Sleep(checkedAfter)
-		require.Error(t, trust(t, c, "80", server.shows()), "it is not what etcd has")
+		require.Error(t, truthful(t, c, "80", server.shows()), "it is not what etcd has")
 		server.cached = server.versions
-		require.Error(t, trust(t, c, "80", server.shows()), "all that is listed is not compared with each attempt")
+		require.Error(t, truthful(t, c, "80", server.shows()), "all that is listed is not compared with each attempt")
 		time.Sleep(checkedAgain)
-		require.NoError(t, trust(t, c, "80", server.shows()))
-		require.NoError(t, trust(t, c, "80", server.shows()))
+		require.NoError(t, truthful(t, c, "80", server.shows()))
+		require.NoError(t, truthful(t, c, "80", server.shows()))
 	})
 }
 
@@ -291,9 +291,9 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	server.cached = server.versions
 	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.ListWith(server.lister)
-	c.cached = window{}
+	c.trust.cached = window{}
 	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, trust(t, c, "80", server.shows()))
+	require.NoError(t, truthful(t, c, "80", server.shows()))
 	require.Empty(t, server.watched)
 }
 
@@ -333,7 +333,7 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 		server.now = 80
 		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
-		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
 	})
 }
 

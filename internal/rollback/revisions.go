@@ -66,7 +66,7 @@ func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
 	w.at = c.all.served
 	c.claimLocked(w.revision)
 	c.living.remember(w, deleted)
-	c.cached.served(w.revision)
+	c.trust.cached.served(w.revision)
 	if c.reversed { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
 	}
@@ -76,6 +76,19 @@ func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
 		return false, nil
 	}
 	return c.notesLocked(), c.etcd.servedLocked(f)
+}
+
+// notesLocked reports whether the next version that the stream is served is to be noted.
+func (c *Stream) notesLocked() bool { return !c.reversed && len(c.earlier) == 0 && c.etcd.trail.due() }
+
+// note adds a version to the trail of its etcd.
+func (c *Stream) note(w witness) {
+	w = w.reduced()
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if c.notesLocked() {
+		c.etcd.trail.note(c.footprintLocked(w, time.Now()))
+	}
 }
 
 func (c *Stream) claimLocked(revision uint64) {
@@ -129,14 +142,14 @@ func (c *Stream) Watching(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.denied, c.opened = false, time.Now()
-	c.cached.opened(from)
+	c.trust.cached.opened(from)
 }
 
 // Closed notes that it has ended.
 func (c *Stream) Closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.cached.closed(c.opened, c.all.served, err)
+	c.trust.cached.closed(c.opened, c.all.served, err)
 	c.opened = time.Time{}
 }
 

@@ -206,9 +206,9 @@ func (c *Stream) leaveTogether(e evidence, elsewhere map[*etcd]bool) (gaps []Gap
 		if forks[o.etcd] == nil {
 			forks[o.etcd] = forkOf(o.etcd.trail, e, o.etcd == c.etcd)
 		}
-		o.until, o.stranger = o.completeLocked(&e, nil), nil
+		o.until, o.trust.stranger = o.completeLocked(&e, nil), nil
 		if o.etcd != c.etcd {
-			o.until, o.stranger = o.completeLocked(&e, &last), c
+			o.until, o.trust.stranger = o.completeLocked(&e, &last), c
 		}
 		if o.reverse != nil && o.position != 0 {
 			gaps = append(gaps, Gap{Of: o, Until: o.until})
@@ -221,13 +221,14 @@ func (c *Stream) leaveTogether(e evidence, elsewhere map[*etcd]bool) (gaps []Gap
 	for etcd := range forks {
 		etcd.leaveLocked()
 	}
-	c.undone = e.undone
+	c.trust.undone = e.undone
 	return gaps, left
 }
 
 // leaveLocked notes that the stream was in a history that is no more.
 func (c *Stream) leaveLocked(proof string, d *doubt) {
-	c.reversed, c.proof, c.doubt, c.undone, c.earlier = true, proof, d, witness{}, nil
+	c.reversed, c.proof, c.earlier = true, proof, nil
+	c.trust.leftLocked(d)
 	c.history++
 	c.forgetLocked()
 }

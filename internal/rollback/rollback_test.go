@@ -127,8 +127,8 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, told
 }
 
-// trust asks whether a list is true.
-func trust(t *testing.T, c *Stream, resourceVersion string, items []any) error {
+// truthful asks whether a list is true.
+func truthful(t *testing.T, c *Stream, resourceVersion string, items []any) error {
 	t.Helper()
 	_, err := c.Truthful(t.Context(), resourceVersion, items)
 	return err
@@ -267,7 +267,7 @@ func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
 		for _, o := range items {
 			page = append(page, o)
 		}
-		return trust(t, c, rv, page)
+		return truthful(t, c, rv, page)
 	}
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 	require.NoError(t, listed("55"))
@@ -438,8 +438,8 @@ func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
 		_, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *told, 1)
-		require.Error(t, trust(t, d, "900", nil))
+		require.Error(t, truthful(t, d, "900", nil))
 		d.ListWith(server.lister)
-		require.NoError(t, trust(t, d, "900", nil))
+		require.NoError(t, truthful(t, d, "900", nil))
 	})
 }

@@ -203,7 +203,7 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "lost was served with resource version 50")
-		require.Nil(t, c.doubt, "this process was served nothing of the old history")
+		require.Nil(t, c.trust.doubt, "this process was served nothing of the old history")
 	})
 }
 

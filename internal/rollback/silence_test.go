@@ -57,7 +57,7 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 				// What proves it is on record, and was served to nobody of this process.
 				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, true, time.Time{}, 0}))
 				require.True(t, d.HasLeft())
-				p, err := d.doubt.fork.find(t.Context())
+				p, err := d.trust.doubt.fork.find(t.Context())
 				require.NoError(t, err)
 				require.False(t, p.until.IsZero(), "and so its cache is in doubt")
 			})
@@ -226,13 +226,13 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
-		c.doubt.reach = 48 // nothing that both histories have can be watched from
-		require.Error(t, trust(t, c, "80", server.shows()))
+		c.trust.doubt.reach = 48 // nothing that both histories have can be watched from
+		require.Error(t, truthful(t, c, "80", server.shows()))
 		time.Sleep(checkedAfter)
-		require.ErrorContains(t, trust(t, c, "80", server.shows()), "no such lists")
+		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "no such lists")
 		time.Sleep(20 * time.Second)
 		server.begun, server.now = 90, 95
-		require.NoError(t, trust(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.shows()))
 	})
 }
 
@@ -326,6 +326,6 @@ func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, c.HasLeft())
 	finder.ListWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
-	require.Error(t, trust(t, finder, "55", nil))
-	require.NoError(t, trust(t, c, "55", nil))
+	require.Error(t, truthful(t, finder, "55", nil))
+	require.NoError(t, truthful(t, c, "55", nil))
 }

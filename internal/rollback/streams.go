@@ -63,17 +63,14 @@ type Stream struct {
 	lists    bool            // that list has not come to its end
 	anew     bool            // it is one after a history that is no more
 	earlier  []earlier       // rollbacks found before it was opened, until it is known whether they were of its etcd
-	stranger *Stream         // who has proved that its history is no more, if that may be of another etcd
 	until    deltafifo.Until // up to where it was complete when it left alone
 	begin    uint64          // where it began in its history, for this process; 0 until that is known
 	since    time.Time       // when that was, by the clock of the record
 	began    time.Time       // when the list under way began
 	history  int             // how many histories it has left, or may have
-	undone   witness         // what was served and is not in etcd any more
-	doubt    *doubt          // what the server's cache has to show before its lists are trusted; nil for nothing
 	recorded uint64          // the newest revision that comes from the record; the position may be behind it
 	resumed  uint64          // where this process has taken over from the record
-	cached   window
+	trust    trust
 	silent   time.Time // when the server last did not answer which etcd it is in; zero where it did
 }
 

@@ -21,7 +21,7 @@ func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 		c, server := overtaken(t)
 		c.Listed("")
 		require.True(t, c.HasLeft())
-		require.Error(t, trust(t, c, "80", server.shows()))
+		require.Error(t, truthful(t, c, "80", server.shows()))
 	})
 }
 

@@ -24,20 +24,20 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 			c.Closed(err)
 		}
 		lasts("10", nil, time.Minute)
-		began := c.cached.began
+		began := c.trust.cached.began
 		lasts("20", nil, time.Minute)
-		require.EqualValues(t, 10, c.cached.reach)
-		require.Zero(t, c.cached.begins)
+		require.EqualValues(t, 10, c.trust.cached.reach)
+		require.Zero(t, c.trust.cached.begins)
 		lasts("30", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, time.Now(), c.cached.begins)
-		require.EqualValues(t, 10, c.cached.reach, "what was before it, is known of the one before it")
+		require.Equal(t, time.Now(), c.trust.cached.begins)
+		require.EqualValues(t, 10, c.trust.cached.reach, "what was before it, is known of the one before it")
 		lasts("35", nil, time.Minute)
-		require.EqualValues(t, 35, c.cached.reach)
-		require.True(t, c.cached.began.After(began))
-		begins := c.cached.begins
+		require.EqualValues(t, 35, c.trust.cached.reach)
+		require.True(t, c.trust.cached.began.After(began))
+		begins := c.trust.cached.begins
 		time.Sleep(2 * watchedBack)
 		lasts("40", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, begins, c.cached.begins, "it may have forgotten that")
+		require.Equal(t, begins, c.trust.cached.begins, "it may have forgotten that")
 	})
 }
 
@@ -78,7 +78,7 @@ func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		if err := trust(t, c, "80", server.shows()); believed {
+		if err := truthful(t, c, "80", server.shows()); believed {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "restart it")
@@ -92,8 +92,8 @@ func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 		c.Watching("30")
 		time.Sleep(2 * opensFor)
 		c.Closed(apierrors.NewResourceExpired("too old"))
-		require.Zero(t, c.cached.reach)
-		require.True(t, c.cached.anew)
+		require.Zero(t, c.trust.cached.reach)
+		require.True(t, c.trust.cached.anew)
 	})
 }
 
@@ -121,7 +121,7 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
 	})
 }
 
@@ -154,7 +154,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		time.Sleep(2 * opensFor)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.HasLeft())
-		require.ErrorContains(t, trust(t, c, "80", server.shows()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
 	})
 }
 
@@ -172,8 +172,8 @@ func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			c.Watching("40")
 			c.Closed(apierrors.NewResourceExpired("too old"))
-			require.Equal(t, want, c.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
-			require.Equal(t, want, !c.cached.begins.IsZero())
+			require.Equal(t, want, c.trust.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
+			require.Equal(t, want, !c.trust.cached.begins.IsZero())
 		}
 	})
 }
@@ -190,6 +190,6 @@ func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.
 		c.Watching("80")
 		time.Sleep(2 * opensFor)
 		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-		require.NoError(t, trust(t, c, "80", server.shows()))
+		require.NoError(t, truthful(t, c, "80", server.shows()))
 	})
 }

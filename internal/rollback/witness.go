@@ -169,10 +169,10 @@ func (c *Stream) Listed(resourceVersion string) {
 		return
 	}
 	c.reversed = false
-	c.doubt, c.until, c.stranger, c.earlier = nil, deltafifo.Until{}, nil, nil
+	c.until, c.earlier = deltafifo.Until{}, nil
+	c.trust.listedLocked(c.anew)
 	if c.anew {
-		c.recorded, c.resumed = 0, 0             // The record is of the other history.
-		c.cached = window{tried: c.cached.tried} // The watch may be open already.
+		c.recorded, c.resumed = 0, 0 // The record is of the other history.
 	}
 	if c.anew || c.since.IsZero() {
 		c.begin, c.since = 0, c.began
@@ -192,15 +192,23 @@ func (c *Stream) sampleNewestLocked(s *sample) {
 	}
 }
 
-// undoneInEtcd gives what was served and is not in the etcd of this stream any more, by the stream that it was served of.
-func (c *Stream) undoneInEtcd() map[*Stream]witness {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	found := map[*Stream]witness{}
-	for _, o := range c.all.streams {
-		if o.etcd == c.etcd && o.undone.name != "" {
-			found[o] = o.undone
-		}
-	}
-	return found
+// footprint is a version that was served when it was new.
+type footprint struct {
+	of       *Stream
+	witness            // with when it was served
+	recorded time.Time // the same by the clock of the record
+	history  int       // in which of its histories the stream was
 }
+
+func (c *Stream) footprintLocked(w witness, at time.Time) footprint {
+	w.at = at
+	return footprint{c, w, c.all.now(), c.history}
+}
+
+// step tells footprints apart.
+type step struct {
+	of       *Stream
+	revision uint64
+}
+
+func (f footprint) step() step { return step{f.of, f.revision} }

@@ -24,7 +24,7 @@ func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesi
 		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, true, time.Time{}, 0}))
 		require.Len(t, *told, 1)
 		for _, c := range []*Stream{finder, other} {
-			p, err := c.doubt.fork.find(t.Context())
+			p, err := c.trust.doubt.fork.find(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 40, p.common.revision)
 		}

@@ -1,0 +1,170 @@
+package rollback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// trust is what has to be shown before a list is trusted of a stream that has left its history. Streams.mu protects it.
+type trust struct {
+	cached   window  // how far back the server's cache can be watched
+	doubt    *doubt  // what that has to show; nil for nothing
+	undone   witness // what was served and is not in etcd any more
+	stranger *Stream // who has proved that the history is no more, if that may be of another etcd
+}
+
+// doubtLocked is what the cache will have to show if the stream leaves its history now.
+func (c *Stream) doubtLocked(f *fork) *doubt {
+	c.trust.cached.settle(c.opened)
+	return doubtOf(c.trust.cached, max(c.position, c.living.newest().revision), f)
+}
+
+// leftLocked notes that the stream has left its history.
+func (t *trust) leftLocked(d *doubt) { t.doubt, t.undone = d, witness{} }
+
+// listedLocked notes that a trusted list is complete. It is anew if it is one after a history that is no more.
+func (t *trust) listedLocked(anew bool) {
+	t.doubt, t.stranger = nil, nil
+	if anew {
+		t.cached = window{tried: t.cached.tried} // The watch may be open already.
+	}
+}
+
+// Truthful implements reflector.History. After a rollback, the first list of an etcd that is trusted says where the others are
+// listed as well. Otherwise a quiet stream that was listed before a busy one would have to look at each revision between the
+// two, because nobody knows whose it is.
+func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
+	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return "", nil //nolint:nilerr // opaque versions cannot be compared
+	}
+	return (&firstPage{of: c, at: listed, items: items}).trusted(ctx)
+}
+
+// firstPage is that of a list which may come from the server's cache.
+type firstPage struct {
+	of    *Stream
+	at    uint64 // the resource version
+	items []any
+}
+
+// trusted returns an error while the list does not show the present state. At is as in reflector.History.
+func (p *firstPage) trusted(ctx context.Context) (at string, err error) {
+	if p.elsewhere(ctx) {
+		return "", nil
+	}
+	if err := p.lacksUndone(ctx); err != nil {
+		return "", err
+	}
+	if err := p.isInEtcd(ctx); err != nil {
+		return "", err
+	}
+	anew, err := p.renewed(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.base(anew), nil
+}
+
+// elsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history. That was
+// not known then.
+func (p *firstPage) elsewhere(ctx context.Context) bool {
+	p.of.all.mu.Lock()
+	finder := p.of.trust.stranger
+	p.of.all.mu.Unlock()
+	if finder == nil {
+		return false
+	}
+	elsewhere, err := p.of.apartFrom(ctx, []*Stream{finder})
+	return err == nil && elsewhere
+}
+
+// renewed returns an error while the list may come from a cache that was begun in the old history. It reports whether the cache
+// is known to have nothing of that.
+func (p *firstPage) renewed(ctx context.Context) (anew bool, err error) {
+	p.of.all.mu.Lock()
+	d := p.of.trust.doubt
+	p.of.all.mu.Unlock()
+	if d == nil {
+		return false, nil
+	}
+	return d.settled(ctx, &p.of.ask, p.at)
+}
+
+// lacksUndone returns an error while the API server serves what is not in etcd any more.
+func (p *firstPage) lacksUndone(ctx context.Context) error {
+	for o, undone := range p.undone() {
+		what, err := o.ask.look(ctx, undone, undone.revision)
+		if err != nil && o == p.of {
+			return err
+		}
+		if err != nil || what == same || what == unknown {
+			continue // Nobody waits for another stream that the server does not answer for.
+		}
+		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
+		if err != nil && o == p.of {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		if served, err := o.ask.find(list, undone); err != nil || served {
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
+		}
+	}
+	return nil
+}
+
+// undone gives what was served and is not in this etcd any more, by the stream that it was served of.
+func (p *firstPage) undone() map[*Stream]witness {
+	p.of.all.mu.Lock()
+	defer p.of.all.mu.Unlock()
+	found := map[*Stream]witness{}
+	for _, o := range p.of.all.streams {
+		if o.etcd == p.of.etcd && o.trust.undone.name != "" {
+			found[o] = o.trust.undone
+		}
+	}
+	return found
+}
+
+// isInEtcd returns an error if etcd does not have what the list shows.
+func (p *firstPage) isInEtcd(ctx context.Context) error {
+	var shown living
+	shown.show(p.items)
+	newest := shown.newest()
+	switch what, err := p.of.ask.look(ctx, newest, p.at); {
+	case err != nil:
+		return err
+	case what == ahead:
+		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
+	case what == other && newest.name != "":
+		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+	}
+	return nil
+}
+
+// base is where the others in this etcd were listed after a rollback, "" if the stream is the first or need not be listed
+// there. A cache that is not known to have begun anew may have something of the old history after an earlier revision.
+func (p *firstPage) base(anew bool) (at string) {
+	p.of.all.mu.Lock()
+	defer p.of.all.mu.Unlock()
+	etcd := p.of.etcd
+	if !p.of.reversed {
+		return ""
+	}
+	if etcd.base == 0 {
+		etcd.base = p.at
+	}
+	if anew || etcd.base > p.at {
+		at = strconv.FormatUint(etcd.base, 10)
+	}
+	return at
+}
