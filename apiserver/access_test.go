@@ -48,7 +48,7 @@ func TestARightInANamespaceCountsWhileARecorderRecords(t *testing.T) {
 		"a recorder that was killed":               {renewed: "now() - interval '11 seconds'", before: time.Minute, code: http.StatusForbidden},
 		"a recorder that has ended":                {renewed: "'-infinity'", before: 11 * time.Second, code: http.StatusForbidden},
 		"a recorder that was just chosen":          {renewed: "now()", before: time.Minute, chosen: (*pen).choose, code: http.StatusForbidden},
-		"a recorder that begins":                   {renewed: "now()", before: time.Minute, chosen: (*pen).open, code: http.StatusForbidden},
+		"a recorder that begins":                   {renewed: "now()", before: time.Minute, chosen: (*pen).Open, code: http.StatusForbidden},
 		"a recorder that lags":                     {renewed: "now()", lag: 11 * time.Second, code: http.StatusForbidden},
 		"a recorder that does not see the cluster": {renewed: "now()", before: 3 * time.Minute, code: http.StatusForbidden},
 	} {
@@ -56,7 +56,7 @@ func TestARightInANamespaceCountsWhileARecorderRecords(t *testing.T) {
 			pen := newPenOf(t, c.before)
 			namespaces := pen.follow(postgres.StreamSpec{Resource: "namespaces", Kind: "Namespace", Version: "v1"})
 			pen.commit(pen.set(namespaces, "", "a", "l1"))
-			pen.lag = c.lag
+			pen.Lag = c.lag
 			pen.commit(pen.set(0, "a", "o1", "l1"))
 			if c.chosen != nil {
 				c.chosen(pen)

@@ -21,13 +21,13 @@ func TestAListOfTwoStreamsHasTheOldestOfTheirVersions(t *testing.T) {
 	a, b := pen.confined("a"), pen.confined("b")
 	live := serveLive(t, pen)
 	pen.commit(pen.set(a, "a", "one", "l1"))
-	oldest := strconv.Itoa(pen.rv)
+	oldest := strconv.Itoa(pen.RV)
 	pen.interrupt(a)
 	pen.commit(pen.set(b, "b", "two", "l1"))
 	require.Equal(t, oldest, live.version("/api/v1/secrets"), "of the stream that is interrupted")
 	require.Equal(t, oldest, live.version("/api/v1/secrets?resourceVersion=0"))
 	require.Equal(t, oldest, live.version("/api/v1/namespaces/a/secrets"))
-	require.Equal(t, strconv.Itoa(pen.rv), live.version("/api/v1/namespaces/b/secrets"))
+	require.Equal(t, strconv.Itoa(pen.RV), live.version("/api/v1/namespaces/b/secrets"))
 	require.Equal(t, oldest, live.version("/api/v1/namespaces/other/secrets"), "it is not on record")
 }
 
@@ -36,7 +36,7 @@ func TestTwoStreamsAreWatchedByNamespace(t *testing.T) {
 	a, b := pen.confined("a"), pen.confined("b")
 	live := serveLive(t, pen)
 	pen.commit(pen.set(b, "b", "two", "l1"))
-	rv := strconv.Itoa(pen.rv)
+	rv := strconv.Itoa(pen.RV)
 	for _, query := range []string{
 		"watch=1", "watch=1&resourceVersion=" + rv, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
 		"resourceVersion=" + rv, "resourceVersion=" + rv + "&resourceVersionMatch=Exact",

@@ -57,7 +57,7 @@ func TestAVersionThatIsNotOnRecordYetIsWaitedFor(t *testing.T) {
 	pen.commit(pen.set(0, "a", "o1", "l1"))
 	live.version("/api/v1/configmaps")
 	answer := make(chan []string, 1)
-	next := strconv.Itoa(pen.rv + 1)
+	next := strconv.Itoa(pen.RV + 1)
 	go func() {
 		response, err := live.server.Client().Get(live.server.URL + live.root + "/api/v1/configmaps?resourceVersionMatch=NotOlderThan&resourceVersion=" + next)
 		if err != nil {
@@ -106,14 +106,14 @@ func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T
 		"a recorder that has ended":              {renewed: "'-infinity'", says: "no recorder records this cluster: the last commit was at "},
 		"a recorder that was killed":             {renewed: "now() - interval '11 seconds'", says: "no recorder records this cluster: the last commit was at "},
 		"a recorder that was just chosen":        {renewed: "now()", before: time.Minute, chosen: (*pen).choose, says: "the recorder next was chosen and has committed nothing yet: the last commit was at "},
-		"a recorder that begins":                 {renewed: "now()", before: time.Minute, chosen: (*pen).open, says: "the recorder test was chosen and has committed nothing yet: the last commit was at "},
+		"a recorder that begins":                 {renewed: "now()", before: time.Minute, chosen: (*pen).Open, says: "the recorder test was chosen and has committed nothing yet: the last commit was at "},
 		"a recorder that lags":                   {renewed: "now()", lag: 11 * time.Second, says: "the recorder is 11s behind the cluster: the last commit was at "},
 		"a recorder that does not see a cluster": {renewed: "now()", before: time.Hour, says: "has committed nothing for 1h0m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pen := newPenOf(t, c.before)
 			live := serveLive(t, pen)
-			pen.lag = c.lag
+			pen.Lag = c.lag
 			pen.commit(pen.set(0, "a", "o1", "l1"))
 			if c.chosen != nil {
 				c.chosen(pen)
@@ -127,7 +127,7 @@ func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T
 				}
 				require.Len(t, header.Values("Warning"), 1, path)
 				require.Contains(t, header.Get("Warning"), c.says)
-				require.Contains(t, header.Get("Warning"), pen.now.Add(pen.lag).Format("2006-01-02T15:04:05"), "when the last commit was")
+				require.Contains(t, header.Get("Warning"), pen.Now.Add(pen.Lag).Format("2006-01-02T15:04:05"), "when the last commit was")
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestAWatchOverADamagedDeltaEndsSoThatClientsListAgain(t *testing.T) {
 	pen.commit(pen.set(0, "a", "o1", "l1"))
 	rv := live.version("/api/v1/configmaps")
 	pen.commit(pen.set(0, "a", "o1", "l2"))
-	pen.database.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 2`)
+	pen.DB.Exec(t, `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = 2`)
 	e := live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + rv).next()
 	require.Equal(t, "ERROR", e.Type)
 	require.Equal(t, http.StatusGone, e.Object.Code)
@@ -156,7 +156,7 @@ func TestClientsThatDoNotReadHoldNoConnectionToTheDatabase(t *testing.T) {
 	for i := range 10 {
 		pen.commit(pen.set(0, "a", "large", "l"+strings.Repeat(strconv.Itoa(i), largeBytes)))
 	}
-	target, err := url.Parse(pen.database.URL())
+	target, err := url.Parse(pen.DB.URL())
 	require.NoError(t, err)
 	query := target.Query()
 	query.Set("pool_max_conns", strconv.Itoa(connectionsOfFew))
@@ -178,7 +178,7 @@ func TestClientsThatDoNotReadHoldNoConnectionToTheDatabase(t *testing.T) {
 	require.NotEmpty(t, live.version("/api/v1/pods"), "the others do not wait for them")
 	for _, w := range watches {
 		w.body.Buffer(nil, 2*largeBytes)
-		for want := 12; want <= pen.rv; want++ { // all came, at the client's pace
+		for want := 12; want <= pen.RV; want++ { // all came, at the client's pace
 			require.Equal(t, strconv.Itoa(want), w.next().Object.Metadata.ResourceVersion)
 		}
 		w.cancel()

@@ -250,10 +250,11 @@ func TestWhoListsAndWatchesTheEndOfTheRecordHoldsWhatItHolds(t *testing.T) {
 		lists, drops = lists+c.lists, drops+c.drops
 	}
 	for i := range penResources {
-		for key, o := range pen.live[i] {
-			require.Equal(t, o.rv, clients[3*i].objects[key], "%s %s", penResources[i].resource, key)
+		all := pen.AllLive(pen.of(i))
+		for _, o := range all {
+			require.Equal(t, o.RV, clients[3*i].objects[o.Key()], "%s %s", penResources[i].resource, o.Key())
 		}
-		require.Len(t, clients[3*i].objects, len(pen.live[i]))
+		require.Len(t, clients[3*i].objects, len(all))
 	}
 	require.Greater(t, lists, 2*len(clients), "gaps made clients list again")
 	require.Greater(t, drops, len(clients), "connections dropped")
@@ -266,18 +267,18 @@ func (p *pen) scribble(random *rand.Rand) {
 	for range 1 + random.IntN(12) {
 		var items []penItem
 		for range 1 + random.IntN(8) {
-			items = append(items, p.change(random, random.IntN(len(p.streams))))
+			items = append(items, p.change(random, random.IntN(len(p.Names()))))
 		}
 		p.commit(items...)
 	}
 	if random.IntN(2) != 0 {
 		return
 	}
-	stream := random.IntN(len(p.streams))
+	stream := random.IntN(len(p.Names()))
 	p.interrupt(stream)
 	var rows []penItem
 	for _, name := range []string{"a/o1", "a/o2", "b/o3"} {
-		switch o := p.live[stream][name]; {
+		switch o := p.Live(p.of(stream), name); {
 		case o != nil && random.IntN(2) == 0:
 			rows = append(rows, p.vanished(stream, o))
 		case random.IntN(2) == 0:
@@ -287,9 +288,9 @@ func (p *pen) scribble(random *rand.Rand) {
 	if len(rows) > 1 { // a list can take several commits
 		p.commit(rows[0])
 		rows = rows[1:]
-		p.commit(p.set((stream+1)%len(p.streams), "a", "o4", "r1"))
+		p.commit(p.set((stream+1)%len(p.Names()), "a", "o4", "r1"))
 	}
-	p.rv++
+	p.RV++
 	p.list(stream, "expired", rows...)
 }
 
@@ -298,9 +299,9 @@ func (p *pen) end() {
 	p.Helper()
 	var items []penItem
 	p.ends = nil
-	for i := range p.streams {
-		items = append(items, p.set(i, "c", "end", "l"+strconv.Itoa(p.rv)))
-		p.ends = append(p.ends, p.rv)
+	for i := range p.Names() {
+		items = append(items, p.set(i, "c", "end", "l"+strconv.Itoa(p.RV)))
+		p.ends = append(p.ends, p.RV)
 	}
 	p.commit(items...)
 }

@@ -81,14 +81,14 @@ func TestAWatchOfTheEndOfTheRecordGoesOn(t *testing.T) {
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "one", "l1"))
 	rv := live.version("/api/v1/configmaps")
-	require.Equal(t, strconv.Itoa(pen.rv), rv)
+	require.Equal(t, strconv.Itoa(pen.RV), rv)
 	watch := live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + rv)
 	require.Equal(t, http.StatusOK, watch.code)
 	for range 3 {
 		pen.commit(pen.set(1, "a", "other", "l1"), pen.set(0, "a", "one", "r2"))
 		e := watch.next()
 		require.Equal(t, "MODIFIED", e.Type)
-		require.Equal(t, strconv.Itoa(pen.rv), e.Object.Metadata.ResourceVersion)
+		require.Equal(t, strconv.Itoa(pen.RV), e.Object.Metadata.ResourceVersion)
 	}
 	code, header, _ := live.ask(http.MethodGet, "/api/v1/configmaps")
 	require.Equal(t, http.StatusOK, code)
@@ -111,7 +111,7 @@ func TestAtTheEndOfAGapThatAListClosedOpenWatchesEnd(t *testing.T) {
 	// So does one whose list showed nothing new.
 	watch = live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + live.version("/api/v1/configmaps"))
 	pen.interrupt(0)
-	pen.rv++
+	pen.RV++
 	pen.list(0, "expired")
 	require.Equal(t, "ERROR", watch.next().Type)
 

@@ -325,7 +325,7 @@ func TestASessionThatHasPlayedToTheEndGoesOnWithTheRecord(t *testing.T) {
 	watch := p.watch("/api/v1/configmaps?watch=1&resourceVersion=" + p.version("/api/v1/configmaps"))
 	for i := range 3 {
 		pen.commit(pen.set(0, "a", "one", fmt.Sprintf("r%d", i)))
-		require.Equal(t, strconv.Itoa(pen.rv), watch.next().Object.Metadata.ResourceVersion)
+		require.Equal(t, strconv.Itoa(pen.RV), watch.next().Object.Metadata.ResourceVersion)
 	}
 	require.Eventually(t, func() bool { return p.state("night").AtEnd }, 5*time.Minute, 20*time.Millisecond)
 }
@@ -338,11 +338,11 @@ func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
 			p := serveLive(t, pen)
 			pen.commit(pen.set(0, "a", "one", "l1"))
 			pen.interrupt(0)
-			pen.now = pen.now.Add(time.Minute)
-			pen.rv++
+			pen.Now = pen.Now.Add(time.Minute)
+			pen.RV++
 			pen.list(0, "expired")
-			behind := pen.now.Format(time.RFC3339Nano)
-			pen.now = pen.now.Add(30 * 24 * time.Hour) // The next delta is far away.
+			behind := pen.Now.Format(time.RFC3339Nano)
+			pen.Now = pen.Now.Add(30 * 24 * time.Hour) // The next delta is far away.
 			pen.commit(pen.set(0, "a", "two", "l1"), pen.set(1, "a", "pod", "l1"))
 
 			state := p.set("night", `{"at": "seq:1"}`)

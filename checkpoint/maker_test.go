@@ -16,8 +16,8 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -35,14 +35,14 @@ func maker(pool *pgxpool.Pool, o checkpoint.Options) *checkpoint.Maker {
 }
 
 // thing is a new object.
-func thing(b *timelinetest.Book, name string) postgres.Item {
+func thing(b *booktest.Shop, name string) postgres.Item {
 	return b.Delta(delta.Added, delta.SourceWatch, "things", name, "", `,"spec":1`)
 }
 
 // written is a record of some objects.
-func written(t *testing.T, objects int) *timelinetest.Book {
+func written(t *testing.T, objects int) *booktest.Shop {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	var items []postgres.Item
 	for i := range objects {
@@ -53,7 +53,7 @@ func written(t *testing.T, objects int) *timelinetest.Book {
 }
 
 // seqs are those of the checkpoints on record, newest first.
-func seqs(t *testing.T, b *timelinetest.Book) (found []int64) {
+func seqs(t *testing.T, b *booktest.Shop) (found []int64) {
 	t.Helper()
 	infos, err := checkpoint.Store{DB: b.DB.Pool(t), Cluster: cluster.Number}.List(t.Context(), 1000, 1000)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestTheWriterMakesCheckpoints(t *testing.T) {
 }
 
 func TestARecordWithoutDeltasHasNoCheckpoint(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	m := maker(b.DB.Pool(t), checkpoint.Options{})
 	_, err := m.MakeOne(t.Context())
 	require.ErrorIs(t, err, history.ErrEmpty)
@@ -169,7 +169,7 @@ func TestACheckpointIsMadeAlsoWhereItRestsForLong(t *testing.T) {
 }
 
 // blocked waits until a session waits for a lock.
-func blocked(t *testing.T, b *timelinetest.Book) {
+func blocked(t *testing.T, b *booktest.Shop) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var waits bool

@@ -26,14 +26,14 @@ func benchmarkRecord(b *testing.B, objects, deltas int) *book {
 		for range 1000 {
 			name := "o" + strconv.Itoa(rnd.IntN(objects))
 			stream, namespace := len(name)%2, "ns"+name[1:2]
-			if n++; rnd.IntN(50) == 0 && book.live[stream][key(namespace, name)] != nil {
+			if n++; rnd.IntN(50) == 0 && book.live(stream, namespace, name) != nil {
 				items = append(items, book.remove(stream, namespace, name))
 				continue
 			}
 			items = append(items, book.set(stream, namespace, name, spec(n)))
 		}
 		book.commit(items...)
-		book.now = book.now.Add(5 * 24 * time.Hour / time.Duration(deltas/1000))
+		book.Now = book.Now.Add(5 * 24 * time.Hour / time.Duration(deltas/1000))
 	}
 	return book
 }

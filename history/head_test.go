@@ -25,7 +25,7 @@ func TestAHeadIsReadAsItIsWritten(t *testing.T) {
 
 func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	b := newBook(t, 1)
-	r, err := Open(t.Context(), b.db.Login(t, migrations.AuditorRole), Options{})
+	r, err := Open(t.Context(), b.DB.Login(t, migrations.AuditorRole), Options{})
 	require.NoError(t, err)
 	defer r.Close()
 	var heads []Head // of three days, two commits each
@@ -35,7 +35,7 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 		require.NoError(t, err)
 		heads = append(heads, head)
 		if i%2 == 1 {
-			b.now = b.now.AddDate(0, 0, 1)
+			b.Now = b.Now.AddDate(0, 0, 1)
 		}
 	}
 	compare := func(kept Head) HeadComparison {
@@ -54,9 +54,9 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	require.Nil(t, beyond.Found)
 	require.Zero(t, beyond.Day)
 
-	b.db.Exec(t, `DROP TABLE kuberewind.batches_p20260310`)
+	b.DB.Exec(t, `DROP TABLE kuberewind.batches_p20260310`)
 	require.Equal(t, HeadDifferent, compare(heads[1]).Outcome, "no prune says that it was dropped")
-	b.db.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, first_seq, last_seq, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
+	b.DB.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, first_seq, last_seq, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
 		VALUES (1, '2026-03-10', 1, 2, `+strconv.FormatInt(heads[1].Batch, 10)+`, decode('`+strings.Split(heads[1].String(), ":")[1]+`', 'hex'), 1, now(), 'x', 'y')`)
 	pruned := compare(heads[0])
 	require.Equal(t, HeadPruned, pruned.Outcome)

@@ -36,9 +36,9 @@ func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
 		require.Equal(t, p.stream, v.Stream.ID)
 		require.Equal(t, p.kind, v.Type)
 		require.Equal(t, p.source, v.Source)
-		require.Equal(t, []string{p.thing.namespace, p.thing.name, p.thing.uid, p.rv, "v1"}, []string{v.Namespace, v.Name, v.UID, v.RV, v.Version})
+		require.Equal(t, []string{p.thing.Namespace, p.thing.Name, p.thing.UID, p.rv, "v1"}, []string{v.Namespace, v.Name, v.UID, v.RV, v.Version})
 		require.Equal(t, p.observed, v.ObservedAt)
-		require.Equal(t, string(p.thing.doc), string(v.Doc), "seq %d", v.Seq)
+		require.Equal(t, string(p.thing.Content), string(v.Doc), "seq %d", v.Seq)
 		require.Equal(t, last[v.UID], string(v.Before), "before seq %d", v.Seq)
 		require.Equal(t, v.Seq == v.ObjectID, v.Before == nil)
 		last[v.UID] = string(v.Doc)
@@ -51,7 +51,7 @@ func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
 	for v, err := range r.Versions(t.Context(), Query{FromSeq: from}) {
 		require.NoError(t, err)
 		require.Equal(t, b.pages[n].seq, v.Seq)
-		require.Equal(t, string(b.pages[n].thing.doc), string(v.Doc))
+		require.Equal(t, string(b.pages[n].thing.Content), string(v.Doc))
 		require.Equal(t, v.Seq == v.ObjectID, v.Before == nil, "before seq %d", v.Seq)
 		n++
 	}
@@ -70,13 +70,13 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 		"all":       {Query{}, func(*page) bool { return true }},
 		"seq":       {Query{FromSeq: 7, ToSeq: 90}, func(p *page) bool { return p.seq >= 7 && p.seq <= 90 }},
 		"stream":    {Query{Scope: Scope{Streams: []int32{2}}}, func(p *page) bool { return p.stream == 2 }},
-		"namespace": {Query{Scope: Scope{Namespace: "b"}}, func(p *page) bool { return p.thing.namespace == "b" }},
+		"namespace": {Query{Scope: Scope{Namespace: "b"}}, func(p *page) bool { return p.thing.Namespace == "b" }},
 		"name": {Query{Scope: Scope{Streams: []int32{1}, Namespace: "a", Name: "o3"}}, func(p *page) bool {
-			return p.stream == 1 && p.thing.namespace == "a" && p.thing.name == "o3"
+			return p.stream == 1 && p.thing.Namespace == "a" && p.thing.Name == "o3"
 		}},
-		"name in any namespace": {Query{Scope: Scope{Name: "o4"}}, func(p *page) bool { return p.thing.name == "o4" }},
+		"name in any namespace": {Query{Scope: Scope{Name: "o4"}}, func(p *page) bool { return p.thing.Name == "o4" }},
 		"nobody":                {Query{Scope: Scope{Name: "nobody"}}, func(*page) bool { return false }},
-		"uid":                   {Query{UID: middle.thing.uid}, func(p *page) bool { return p.thing.uid == middle.thing.uid }},
+		"uid":                   {Query{UID: middle.thing.UID}, func(p *page) bool { return p.thing.UID == middle.thing.UID }},
 		"types":                 {Query{Types: []delta.Type{delta.Deleted}}, func(p *page) bool { return p.kind == delta.Deleted }},
 		"from":                  {Query{From: middle.observed}, func(p *page) bool { return !p.observed.Before(middle.observed) }},
 		"to":                    {Query{To: middle.observed}, func(p *page) bool { return !p.observed.After(middle.observed) }},
@@ -94,7 +94,7 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 			}
 			for v, err := range r.Versions(t.Context(), c.q) {
 				require.NoError(t, err)
-				require.Equal(t, string(b.pages[v.Seq-1].thing.doc), string(v.Doc))
+				require.Equal(t, string(b.pages[v.Seq-1].thing.Content), string(v.Doc))
 				versions = append(versions, v.Seq)
 			}
 			require.Equal(t, want, deltas)
@@ -136,7 +136,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnySeq(t *testing.T) {
 				for _, id := range scope.Streams {
 					in = in || id == p.stream
 				}
-				return in && p.seq <= seq && (scope.Namespace == "" || scope.Namespace == p.thing.namespace) && (scope.Name == "" || scope.Name == p.thing.name)
+				return in && p.seq <= seq && (scope.Namespace == "" || scope.Namespace == p.thing.Namespace) && (scope.Name == "" || scope.Name == p.thing.Name)
 			})
 			got, _ := rebuilt(t, r, p, scope, RebuildOptions{})
 			require.Equal(t, want, got, "seq %d in %v", seq, scope)
@@ -152,7 +152,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
 	r := b.record(t)
 	first := b.pages[0].observed
 	for range 30 {
-		at := first.Add(time.Duration(rnd.Int64N(int64(b.now.Sub(first)))))
+		at := first.Add(time.Duration(rnd.Int64N(int64(b.Now.Sub(first)))))
 		if rnd.IntN(3) == 0 {
 			at = b.pages[rnd.IntN(len(b.pages))].observed // it includes its instant
 		}
@@ -164,7 +164,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
 	_, err := r.Resolve(t.Context(), At(first.Add(-time.Microsecond)), Scope{})
 	require.ErrorIs(t, err, ErrBeforeRecord)
 	require.ErrorContains(t, err, first.Format(time.RFC3339))
-	p := resolved(t, r, At(b.now.AddDate(1, 0, 0)), Scope{})
+	p := resolved(t, r, At(b.Now.AddDate(1, 0, 0)), Scope{})
 	require.Equal(t, []NoteKind{NoteAfterEnd}, kinds(p.Notes))
 	require.Equal(t, int64(len(b.pages)), p.Seq)
 	p = resolved(t, r, AtSeq(int64(len(b.pages))+5), Scope{})
@@ -185,7 +185,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyResourceVersion(t *testing.T) {
 	r := b.record(t)
 	for _, scope := range []Scope{{Streams: []int32{1}}, {Streams: []int32{2}}, {}} {
 		for range 20 {
-			rv := 11 + rnd.IntN(b.rv-10)
+			rv := 11 + rnd.IntN(b.RV-10)
 			p := resolved(t, r, AtRV(strconv.Itoa(rv)), scope)
 			want := b.liveAt(func(p *page) bool {
 				n, _ := strconv.Atoi(p.rv)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -22,11 +23,11 @@ func TestInstantsAreReadInEveryForm(t *testing.T) {
 		"-1d12h":                         Ago(36 * time.Hour),
 		"seq:17":                         AtSeq(17),
 		"rv:184467440737095516151844674": AtRV("184467440737095516151844674"),
-		"2026-03-10T12:00:00Z":           At(tuesday),
-		"2026-03-10T13:00:00+01:00":      At(tuesday),
-		"2026-03-10 12:00:00Z":           At(tuesday),
-		"2026-03-10T12:00Z":              At(tuesday),
-		"2026-03-10T12:00:00.123456789Z": At(tuesday.Add(123456789)),
+		"2026-03-10T12:00:00Z":           At(booktest.Noon),
+		"2026-03-10T13:00:00+01:00":      At(booktest.Noon),
+		"2026-03-10 12:00:00Z":           At(booktest.Noon),
+		"2026-03-10T12:00Z":              At(booktest.Noon),
+		"2026-03-10T12:00:00.123456789Z": At(booktest.Noon.Add(123456789)),
 	} {
 		got, err := ParseInstant(text)
 		require.NoError(t, err, text)
@@ -46,18 +47,18 @@ func TestInstantsAreReadInEveryForm(t *testing.T) {
 func paused(t *testing.T) (*book, time.Time) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
-	stopped := b.now
-	b.pause(time.Hour)
+	stopped := b.Now
+	b.Pause(time.Hour)
 	late := func(it postgres.Item, minutes int) postgres.Item {
 		it.Occurred = stopped.Add(time.Duration(minutes) * time.Minute)
 		b.pages[len(b.pages)-1].occurred = it.Occurred
 		return it
 	}
-	b.now = b.now.Add(time.Second)
+	b.Now = b.Now.Add(time.Second)
 	b.commit(
 		late(b.set(0, "a", "x", `2`), 10), late(b.set(0, "a", "z", `1`), 12), late(b.set(0, "a", "x", `3`), 20),
 		late(b.remove(0, "a", "z"), 30), late(b.remove(0, "a", "y"), 40), b.set(1, "a", "new", `1`))
-	b.now = b.now.Add(time.Hour)
+	b.Now = b.Now.Add(time.Hour)
 	b.commit(b.set(0, "a", "x", `4`))
 	return b, stopped
 }
@@ -87,8 +88,8 @@ func TestWhatWasCaughtUpOnIsFoldedOnACheckpointBeforeIt(t *testing.T) {
 	b.commit(b.set(0, "a", "x", `1`))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
-	stopped := b.now
-	b.pause(time.Hour)
+	stopped := b.Now
+	b.Pause(time.Hour)
 	for i := 2; i < 5; i++ {
 		it := b.set(0, "a", "x", strconv.Itoa(i))
 		it.Occurred = stopped.Add(time.Duration(i) * time.Minute)
@@ -105,10 +106,10 @@ func TestWhatWasCaughtUpOnIsFoldedOnACheckpointBeforeIt(t *testing.T) {
 func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`))
-	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no rights"}})
-	b.now = b.now.Add(time.Minute)
-	inside := b.now
+	b.Now = b.Now.Add(time.Minute)
+	b.commit(postgres.Item{Stream: b.Stream(things(0)).ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no rights"}})
+	b.Now = b.Now.Add(time.Minute)
+	inside := b.Now
 	b.commit(b.set(1, "a", "y", `1`))
 	r := b.record(t)
 	p := resolved(t, r, At(inside), Scope{})
@@ -116,16 +117,16 @@ func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 	require.Contains(t, p.Notes[0].Text, "forbidden, no rights")
 	require.Equal(t, "things0", p.Notes[0].Resource)
 
-	b.now = b.now.Add(time.Minute)
-	b.rv += 10
+	b.Now = b.Now.Add(time.Minute)
+	b.RV += 10
 	b.list(0, "forbidden", delta.SourceRelist, b.vanish(0, "a", "x"))
-	b.now = b.now.Add(time.Minute)
+	b.Now = b.Now.Add(time.Minute)
 	b.commit(b.set(1, "a", "y", `2`))
 	require.Equal(t, []NoteKind{NoteGap}, kinds(resolved(t, r, At(inside), Scope{}).Notes), "after it is closed")
 	require.Empty(t, resolved(t, r, At(inside), Scope{Streams: []int32{2}}).Notes, "of another resource")
-	require.Empty(t, resolved(t, r, At(b.now), Scope{}).Notes, "after it")
+	require.Empty(t, resolved(t, r, At(b.Now), Scope{}).Notes, "after it")
 
-	p = resolved(t, r, AtRV(strconv.Itoa(b.rv-5)), Scope{Streams: []int32{1}})
+	p = resolved(t, r, AtRV(strconv.Itoa(b.RV-5)), Scope{Streams: []int32{1}})
 	require.Contains(t, kinds(p.Notes), NoteGap, "by resource version")
 	got, _ := rebuilt(t, r, p, Scope{Streams: []int32{1}}, RebuildOptions{})
 	require.Contains(t, got, "1 a/x", "its delete is known from a list beyond it")
@@ -134,26 +135,26 @@ func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 func TestAnInterruptionAfterWhichNothingWasMissedIsNoGap(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
-	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "unreachable"}})
-	b.now = b.now.Add(10 * time.Minute)
+	b.Now = b.Now.Add(time.Minute)
+	b.commit(b.Interrupted(things(0), "unreachable"))
+	b.Now = b.Now.Add(10 * time.Minute)
 	it := b.set(0, "a", "x", `2`)
-	it.Occurred = b.now.Add(-5 * time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Resumed}}, it)
+	it.Occurred = b.Now.Add(-5 * time.Minute)
+	b.commit(b.Resumed(things(0)), it)
 	r := b.record(t)
-	p := resolved(t, r, At(b.now.Add(-4*time.Minute)), Scope{})
+	p := resolved(t, r, At(b.Now.Add(-4*time.Minute)), Scope{})
 	require.Equal(t, []NoteKind{NoteEstimated}, kinds(p.Notes))
 	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
 	require.Contains(t, got["1 a/x"], `"spec":2`)
-	got, _ = rebuilt(t, r, resolved(t, r, At(b.now.Add(-6*time.Minute)), Scope{}), Scope{}, RebuildOptions{})
+	got, _ = rebuilt(t, r, resolved(t, r, At(b.Now.Add(-6*time.Minute)), Scope{}), Scope{}, RebuildOptions{})
 	require.Contains(t, got["1 a/x"], `"spec":1`)
 }
 
 func TestResourcesThatWereNotRecordedYetAreNamed(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
-	b.now = b.now.Add(time.Hour)
-	_, err := b.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
+	b.Now = b.Now.Add(time.Hour)
+	_, err := b.Sink.Stream(t.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
 	require.NoError(t, err)
 	r := b.record(t)
 	p := resolved(t, r, AtSeq(1), Scope{})
@@ -164,12 +165,12 @@ func TestResourcesThatWereNotRecordedYetAreNamed(t *testing.T) {
 func TestAResourceVersionCountsForOneResourceUnlessOneEtcdServesThem(t *testing.T) {
 	b := newBook(t, 2)
 	for range 5 {
-		b.now = b.now.Add(time.Minute)
-		b.commit(b.set(0, "a", "x", strconv.Itoa(b.rv)))
-		other := b.rv
-		b.rv = 1_000_000 + other
-		b.commit(b.set(1, "a", "x", strconv.Itoa(b.rv)))
-		b.rv = other
+		b.Now = b.Now.Add(time.Minute)
+		b.commit(b.set(0, "a", "x", strconv.Itoa(b.RV)))
+		other := b.RV
+		b.RV = 1_000_000 + other
+		b.commit(b.set(1, "a", "x", strconv.Itoa(b.RV)))
+		b.RV = other
 	}
 	r := b.record(t)
 	_, err := r.Resolve(t.Context(), AtRV("12"), Scope{})
@@ -183,13 +184,13 @@ func TestNumbersThatContradictEachOtherAreOfDifferentEtcds(t *testing.T) {
 	b := newBook(t, 2)
 	numbers := []int{100, 500, 600, 300, 900}
 	for i, other := range numbers {
-		b.now = b.now.Add(time.Minute)
-		b.rv = 100 * (i + 1)
+		b.Now = b.Now.Add(time.Minute)
+		b.RV = 100 * (i + 1)
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
-		b.now = b.now.Add(time.Minute)
-		b.rv = max(other, 100*i+1)
+		b.Now = b.Now.Add(time.Minute)
+		b.RV = max(other, 100*i+1)
 		if i == 2 {
-			b.rv = 5000
+			b.RV = 5000
 		}
 		b.commit(b.set(1, "a", fmtName(i), strconv.Itoa(i)))
 	}
@@ -203,21 +204,19 @@ func fmtName(i int) string { return "o" + strconv.Itoa(i) }
 func TestAResourceVersionCountsInTheNewestGeneration(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "kept", `1`), b.set(0, "a", "deleted", `1`)) // 11, 12
-	b.rv = 50
+	b.RV = 50
 	b.commit(b.set(0, "a", "kept", `2`), b.remove(0, "a", "deleted"), b.set(0, "a", "lost", `1`)) // 51 to 53
-	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed}})
-	b.now = b.now.Add(time.Minute)
-	b.rv = 20 // etcd was restored from a copy made then
+	b.Now = b.Now.Add(time.Minute)
+	b.commit(b.Interrupted(things(0), delta.CauseHistoryReversed))
+	b.Now = b.Now.Add(time.Minute)
+	b.RV = 20 // etcd was restored from a copy made then
 	lost := b.vanish(0, "a", "lost")
-	kept := newThing(t, "a", "kept", b.live[0]["a/kept"].uid, 11, `1`)
-	b.live[0]["a/kept"] = kept
-	deleted := newThing(t, "a", "deleted", b.uid(), 12, `1`)
-	b.live[0]["a/deleted"] = deleted
-	b.list(0, delta.CauseHistoryReversed, delta.SourceRelist, lost, b.item(0, delta.Sync, delta.SourceRelist, kept), b.item(0, delta.Sync, delta.SourceRelist, deleted))
+	kept := b.older(11, 0, "a", "kept", `1`)
+	deleted := b.older(12, 0, "a", "deleted", `1`)
+	b.list(0, delta.CauseHistoryReversed, delta.SourceRelist, lost, b.found(0, kept), b.found(0, deleted))
 	list := int64(len(b.pages))
-	b.now = b.now.Add(time.Minute)
-	b.rv = 30
+	b.Now = b.Now.Add(time.Minute)
+	b.RV = 30
 	b.commit(b.set(0, "a", "kept", `3`)) // 31
 	r := b.record(t)
 

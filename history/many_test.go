@@ -15,7 +15,7 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	b := newBook(t, 1)
 	for i := range 60 {
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
-		b.now = b.now.AddDate(0, 0, 1)
+		b.Now = b.Now.AddDate(0, 0, 1)
 	}
 	r := b.record(t)
 	g, err := newDeltaReader(t.Context(), r.view, Query{Scope: Scope{Name: "x"}})
@@ -45,7 +45,7 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 func TestSomeLivesAreFoundWithoutReadingAllEnds(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", "1"))
-	db := b.db.Connect(t)
+	db := b.DB.Connect(t)
 	for _, sql := range []string{
 		`INSERT INTO kuberewind.lives SELECT 1, 1000 + n, 1, 'ns-' || n % 40, 'name-' || n, 'uid-' || n FROM generate_series(1, 20000) n`,
 		`INSERT INTO kuberewind.ends SELECT 1, 1000 + n, 1000 + n FROM generate_series(1, 20000) n`,

@@ -5,20 +5,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 // newBookWithALostDay is a record of three days: x is written on each, y on the first, z on the last. The partition of the second day, with seq 3 and 4, is gone.
 func newBookWithALostDay(t *testing.T) (b *book, lost time.Time) {
 	b = newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`)) // 1, 2
-	b.now = tuesday.AddDate(0, 0, 1)
+	b.Now = booktest.Noon.AddDate(0, 0, 1)
 	b.commit(b.set(0, "a", "x", `2`)) // 3
-	b.now = b.now.Add(time.Hour)
+	b.Now = b.Now.Add(time.Hour)
 	b.commit(b.set(0, "a", "x", `3`)) // 4
-	b.now = tuesday.AddDate(0, 0, 2)
+	b.Now = booktest.Noon.AddDate(0, 0, 2)
 	b.commit(b.set(0, "a", "z", `1`)) // 5
-	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
-	return b, tuesday.AddDate(0, 0, 1)
+	b.DB.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
+	return b, booktest.Noon.AddDate(0, 0, 1)
 }
 
 func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
@@ -38,13 +40,13 @@ func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
 	first, last, err := r.Timeline().Between(t.Context(), lost.Add(time.Minute), lost.AddDate(0, 0, 2))
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 5}, []int64{first, last})
-	first, last, err = r.Timeline().Between(t.Context(), tuesday.Add(-time.Hour), lost.Add(time.Minute))
+	first, last, err = r.Timeline().Between(t.Context(), booktest.Noon.Add(-time.Hour), lost.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 4}, []int64{first, last})
 	end, err := r.Timeline().LastBefore(t.Context(), lost.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, int64(4), end)
-	end, err = r.Timeline().LastBefore(t.Context(), tuesday)
+	end, err = r.Timeline().LastBefore(t.Context(), booktest.Noon)
 	require.NoError(t, err)
 	require.Zero(t, end, "the time itself is not before it")
 }
@@ -52,8 +54,8 @@ func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
 func TestAPointHoldsWhatWasCaughtUpOnByItsTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
-	stopped := b.now
-	b.pause(time.Hour)
+	stopped := b.Now
+	b.Pause(time.Hour)
 	early, late := b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`)
 	early.Occurred, late.Occurred = stopped.Add(10*time.Minute), stopped.Add(30*time.Minute)
 	b.commit(early, late)

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 func TestAPulseSaysHowTheRecordGoesOn(t *testing.T) {
-	now := tuesday
+	now := booktest.Noon
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	last := Pulse{Recorder: "host/1", ObservedAt: before(time.Minute), CommittedAt: before(time.Minute), ChosenAt: before(time.Second), RenewedAt: before(time.Second), Now: now}
 	for name, c := range map[string]struct {

@@ -17,22 +17,22 @@ import (
 
 func TestARecordIsOpenedByTheNameOfItsCluster(t *testing.T) {
 	b := newBook(t, 1)
-	_, err := Open(t.Context(), b.db.URL(), Options{Cluster: "other"})
+	_, err := Open(t.Context(), b.DB.URL(), Options{Cluster: "other"})
 	require.ErrorIs(t, err, ErrNoCluster)
 	require.ErrorContains(t, err, "it holds test")
-	second := b.config
+	second := b.Config
 	second.ClusterUID, second.ClusterName = "other", "other"
 	s, err := postgres.Open(t.Context(), second)
 	require.NoError(t, err)
 	s.Close()
-	_, err = Open(t.Context(), b.db.URL(), Options{})
+	_, err = Open(t.Context(), b.DB.URL(), Options{})
 	require.ErrorIs(t, err, ErrManyClusters)
-	r, err := Open(t.Context(), b.db.URL(), Options{Cluster: "other"})
+	r, err := Open(t.Context(), b.DB.URL(), Options{Cluster: "other"})
 	require.NoError(t, err)
 	defer r.Close()
 	_, err = r.Resolve(t.Context(), Now(), Scope{})
 	require.ErrorIs(t, err, ErrEmpty)
-	all, err := Clusters(t.Context(), b.db.URL())
+	all, err := Clusters(t.Context(), b.DB.URL())
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 }
@@ -57,8 +57,8 @@ func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
 func TestADatabaseWithoutARecordIsRefused(t *testing.T) {
 	b := newBook(t, 0)
 	for version, want := range map[string]error{"110": migrations.ErrOlder, "105": migrations.ErrUnreleased} {
-		b.db.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN `+version)
-		_, err := Open(t.Context(), b.db.URL(), Options{})
+		b.DB.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN `+version)
+		_, err := Open(t.Context(), b.DB.URL(), Options{})
 		require.ErrorIs(t, err, want)
 	}
 }
@@ -70,9 +70,9 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.scribble(rnd, 3)
-	require.NoError(t, b.sink.RecordServer(t.Context(), "/version", []byte(`{"major":"1"}`)))
+	require.NoError(t, b.Sink.RecordServer(t.Context(), "/version", []byte(`{"major":"1"}`)))
 
-	r, err := Open(t.Context(), b.db.Login(t, migrations.AuditorRole), Options{})
+	r, err := Open(t.Context(), b.DB.Login(t, migrations.AuditorRole), Options{})
 	require.NoError(t, err)
 	defer r.Close()
 	got, stats := rebuilt(t, r, resolved(t, r, AtSeq(int64(len(b.pages))), Scope{}), Scope{}, RebuildOptions{})
@@ -82,13 +82,13 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.Completeness().Epochs(t.Context())
 	require.NoError(t, err)
-	documents, err := r.Server().Documents(t.Context(), b.now, "")
+	documents, err := r.Server().Documents(t.Context(), b.Now, "")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"major":"1"}`, string(documents["/version"].Content))
 	_, err = r.Pool().Exec(t.Context(), `DELETE FROM kuberewind.checkpoints`)
 	require.Error(t, err)
 
-	stranger, err := Open(t.Context(), b.db.Login(t), Options{})
+	stranger, err := Open(t.Context(), b.DB.Login(t), Options{})
 	if err == nil {
 		stranger.Close()
 	}
@@ -131,22 +131,22 @@ func TestALongLifeIsReadInBatches(t *testing.T) {
 	for range 20 {
 		var items []postgres.Item
 		for range 500 {
-			items = append(items, b.set(0, "a", "x", strconv.Itoa(b.rv)))
+			items = append(items, b.set(0, "a", "x", strconv.Itoa(b.RV)))
 		}
 		b.commit(items...)
-		b.now = b.now.Add(3 * time.Hour)
+		b.Now = b.Now.Add(3 * time.Hour)
 	}
 	r := b.record(t)
 	n := 0
 	for v, err := range r.Versions(t.Context(), Query{Scope: Scope{Streams: []int32{1}, Namespace: "a", Name: "x"}}) {
 		require.NoError(t, err)
-		require.Equal(t, string(b.pages[n].thing.doc), string(v.Doc))
+		require.Equal(t, string(b.pages[n].thing.Content), string(v.Doc))
 		n++
 	}
 	require.Equal(t, 10_000, n)
 	p := resolved(t, r, AtSeq(9_876), Scope{Name: "x"})
 	got, _ := rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
-	require.Equal(t, map[string]string{"1 a/x": string(b.pages[9_875].thing.doc)}, got)
+	require.Equal(t, map[string]string{"1 a/x": string(b.pages[9_875].thing.Content)}, got)
 }
 
 func TestTwoLivesOfOneNameAreTwoLives(t *testing.T) {
@@ -165,10 +165,10 @@ func TestTwoLivesOfOneNameAreTwoLives(t *testing.T) {
 
 func TestTheResourceVersionOfAStreamAtAPoint(t *testing.T) {
 	b := newBook(t, 2)
-	b.commit(b.set(0, "a", "x", `1`))                                                           // 11
-	b.commit(b.set(1, "a", "x", `1`))                                                           // 12
-	b.commit(b.set(0, "a", "x", `2`))                                                           // 13
-	b.commit(postgres.Item{Stream: b.streams[1].ID(), Kind: postgres.Position, Position: "40"}) // a bookmark
+	b.commit(b.set(0, "a", "x", `1`))                                                                  // 11
+	b.commit(b.set(1, "a", "x", `1`))                                                                  // 12
+	b.commit(b.set(0, "a", "x", `2`))                                                                  // 13
+	b.commit(postgres.Item{Stream: b.Stream(things(1)).ID(), Kind: postgres.Position, Position: "40"}) // a bookmark
 	r := b.record(t)
 	for _, c := range []struct {
 		at   Instant
@@ -187,7 +187,7 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	r := b.record(t)
-	resources, err := r.Server().Discovery(t.Context(), b.now)
+	resources, err := r.Server().Discovery(t.Context(), b.Now)
 	require.NoError(t, err)
 	require.Equal(t, []Resource{{
 		Group: "example.com", Version: "v1", Resource: "things0", Kind: "Thing", Singular: "thing", Verbs: []string{"list", "watch"}, Namespaced: true, Preferred: true,
@@ -198,11 +198,11 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 			{"version":"` + version + `","resources":[{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced",
 			"singularResource":"deployment","shortNames":["deploy"],"categories":["all"],"verbs":["get","list","watch"]}],"freshness":"Current"}]}]}`)
 	}
-	require.NoError(t, b.sink.RecordServer(t.Context(), "/apis", text("v1beta1")))
-	before := b.now
-	b.now = b.now.Add(time.Hour)
-	require.NoError(t, b.sink.RecordServer(t.Context(), "/apis", text("v1")))
-	for at, version := range map[time.Time]string{before.Add(-time.Hour): "v1beta1", before: "v1beta1", b.now.Add(-time.Second): "v1beta1", b.now: "v1", b.now.Add(time.Hour): "v1"} {
+	require.NoError(t, b.Sink.RecordServer(t.Context(), "/apis", text("v1beta1")))
+	before := b.Now
+	b.Now = b.Now.Add(time.Hour)
+	require.NoError(t, b.Sink.RecordServer(t.Context(), "/apis", text("v1")))
+	for at, version := range map[time.Time]string{before.Add(-time.Hour): "v1beta1", before: "v1beta1", b.Now.Add(-time.Second): "v1beta1", b.Now: "v1", b.Now.Add(time.Hour): "v1"} {
 		resources, err := r.Server().Discovery(t.Context(), at)
 		require.NoError(t, err)
 		require.Equal(t, []Resource{{
@@ -214,19 +214,19 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 
 func TestADocumentIsReadAsItWasAtThatTimeWithoutThoseThatShareItsBeginning(t *testing.T) {
 	b := newBook(t, 1)
-	first := b.now
+	first := b.Now
 	say := func(path, text string) {
 		var body []byte
 		if text != "" {
 			body = []byte(text)
 		}
-		require.NoError(t, b.sink.RecordServer(t.Context(), path, body))
+		require.NoError(t, b.Sink.RecordServer(t.Context(), path, body))
 	}
 	say("/api", `{"v":1}`)
 	say("/apis", `{"v":2}`)
-	b.now = first.Add(time.Hour)
+	b.Now = first.Add(time.Hour)
 	say("/api", `{"v":3}`)
-	b.now = first.Add(2 * time.Hour)
+	b.Now = first.Add(2 * time.Hour)
 	say("/api", "")
 	r := b.record(t)
 	for _, c := range []struct {
@@ -261,14 +261,14 @@ func (b *book) days() {
 	for i := range 5 {
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i+100)))
-		b.now = b.now.AddDate(0, 0, 1)
+		b.Now = b.Now.AddDate(0, 0, 1)
 	}
 }
 
 func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
 	b := days(t) // seq 1 to 3 on the first day, two on each after
 	r := b.record(t)
-	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`)
+	b.DB.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`)
 	var missing *MissingDayError
 	var seqs []int64
 	failures := 0
@@ -291,7 +291,7 @@ func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
 	require.Equal(t, b.liveAt(bySeq(5)), got, "an instant before does not need it")
 	p = resolved(t, r, AtSeq(11), Scope{})
 	got, _ = rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
-	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.doc)}, got, "nor an object that has changed since")
+	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.Content)}, got, "nor an object that has changed since")
 	_, err = r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	require.ErrorAs(t, err, &missing, "one that may have changed on it does")
 }
@@ -300,7 +300,7 @@ func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`), b.set(0, "a", "y", `2`))
 	c := b.checkpointer(t, checkpoint.Options{})
-	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 3`)
+	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 3`)
 	r := b.record(t)
 	var bad []int64
 	for v, err := range r.Versions(t.Context(), Query{}) {
@@ -313,7 +313,7 @@ func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, string(b.pages[v.Seq-1].thing.doc), string(v.Doc))
+		require.Equal(t, string(b.pages[v.Seq-1].thing.Content), string(v.Doc))
 	}
 	require.Equal(t, []int64{3, 4}, bad)
 
@@ -323,7 +323,7 @@ func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
 		var told []*DamagedError
 		o.Damaged = func(d *DamagedError) { told = append(told, d) }
 		got, stats := rebuilt(t, r, resolved(t, r, AtSeq(5), Scope{}), Scope{}, o)
-		require.Equal(t, map[string]string{"1 a/y": string(b.pages[4].thing.doc)}, got)
+		require.Equal(t, map[string]string{"1 a/y": string(b.pages[4].thing.Content)}, got)
 		require.Equal(t, int64(1), stats.Damaged)
 		require.Len(t, told, 1)
 		require.Equal(t, int64(3), told[0].Seq)

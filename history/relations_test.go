@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 // about is the spec of a thing that is about another one, as an Event is.
@@ -31,19 +33,19 @@ func related(t *testing.T, r *Record, q LifeQuery) (names []string) {
 func TestRelationsAreThoseOfTheFirstVersionOnRecord(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "old", about("first")), b.set(0, "a", "none", "1"), b.set(1, "b", "other", about("x")))
-	b.now = b.now.AddDate(0, 0, 1)
+	b.Now = b.Now.AddDate(0, 0, 1)
 	b.commit(b.set(0, "a", "old", about("second")), b.set(0, "a", "brief", about("x")))
 	b.commit(b.remove(0, "a", "brief"))
-	b.now = b.now.AddDate(0, 0, 1)
+	b.Now = b.Now.AddDate(0, 0, 1)
 	b.commit(b.set(0, "a", "new", about("x")))
 	r := b.record(t)
 	require.Equal(t, []string{"brief about x", "new about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}}))
-	require.Equal(t, []string{"other about x"}, related(t, r, LifeQuery{Scope: Scope{Streams: []int32{b.streams[1].ID()}}}))
+	require.Equal(t, []string{"other about x"}, related(t, r, LifeQuery{Scope: Scope{Streams: []int32{b.Stream(things(1)).ID()}}}))
 	require.Equal(t, []string{"new about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}, BornBy: 7, EndedAfter: 6}), "brief had ended")
 	require.Equal(t, []string{"brief about x", "old about first"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}, BornBy: 6}), "new had not begun")
 	require.Empty(t, related(t, r, LifeQuery{Scope: Scope{Namespace: "nowhere"}}))
 
-	db := b.db.Connect(t)
+	db := b.DB.Connect(t)
 	for _, sql := range []string{`DROP TABLE kuberewind.deltas_p20260310`, `DELETE FROM kuberewind.days WHERE day = '2026-03-10'`} {
 		_, err := db.Exec(t.Context(), sql)
 		require.NoError(t, err)
@@ -79,7 +81,7 @@ func TestSomeLivesAreReadAsAllAreAndTheOthersLeftOut(t *testing.T) {
 		require.NoError(t, err)
 		require.Fail(t, "no life was asked for", "seq %d", v.Seq)
 	}
-	after := tuesday.Add(10 * time.Hour)
+	after := booktest.Noon.Add(10 * time.Hour)
 	for v, err := range r.Versions(t.Context(), Query{ObjectIDs: ids, From: after}) {
 		require.NoError(t, err)
 		require.False(t, v.ObservedAt.Before(after))

@@ -18,7 +18,7 @@ func TestARecordIsOpenedByASocketDirectoryAndAPasswordFile(t *testing.T) {
 		t.Skip("the PostgreSQL in " + pgtest.URLEnv + " has its password file elsewhere")
 	}
 	b := newBook(t, 1)
-	server, err := pgx.ParseConfig(b.db.URL())
+	server, err := pgx.ParseConfig(b.DB.URL())
 	require.NoError(t, err)
 	settings := fmt.Sprintf("host=%s port=%d user=%s dbname=%s passfile=%s",
 		server.Host, server.Port, server.User, server.Database, filepath.Join(filepath.Dir(server.Host), "pgpass"))

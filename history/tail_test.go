@@ -120,7 +120,7 @@ func TestWhatIsDamagedInATailIsNamedByItsSeq(t *testing.T) {
 			b.commit(b.set(0, "a", "x", `{"a":2,"b":1}`), b.set(0, "a", "x", `{"a":2,"b":2}`), b.set(0, "a", "x", `{"a":3,"b":2}`))
 			end := int64(len(b.pages))
 			hurt := end - 1 // the one between sets b alone, and no other row does
-			b.db.Exec(t, fmt.Sprintf(damage, hurt))
+			b.DB.Exec(t, fmt.Sprintf(damage, hurt))
 			r := b.record(t)
 			for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
 				var named []int64
@@ -159,7 +159,7 @@ func TestABlockInWhichNothingChangedIsCopied(t *testing.T) {
 		require.Equal(t, b.liveAt(bySeq(info.Seq)), got)
 	}
 	var shared int
-	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `
+	require.NoError(t, b.DB.Pool(t).QueryRow(t.Context(), `
 		SELECT count(*) FROM (SELECT FROM kuberewind.checkpoint_blocks WHERE block > 0 GROUP BY digest HAVING count(*) > 1) AS same`).Scan(&shared))
 	require.Positive(t, shared)
 }

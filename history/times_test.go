@@ -30,9 +30,9 @@ func newDowntime(t *testing.T) *downtime {
 }
 
 func (o *downtime) pause() {
-	o.began = o.now
-	o.book.pause(21 * time.Second)
-	o.now = o.now.Add(time.Second)
+	o.began = o.Now
+	o.Pause(21 * time.Second)
+	o.Now = o.Now.Add(time.Second)
 }
 
 func (o *downtime) at(seconds int) time.Time {
@@ -51,9 +51,9 @@ func (o *downtime) created(it postgres.Item, seconds int) postgres.Item {
 	o.t.Helper()
 	made := o.pages[len(o.pages)-1].thing
 	dated := fmt.Appendf(nil, `"metadata":{"creationTimestamp":%q,`, o.at(seconds).Format(time.RFC3339))
-	doc, err := patch.Canonical(bytes.Replace(made.doc, []byte(`"metadata":{`), dated, 1))
+	doc, err := patch.Canonical(bytes.Replace(made.Content, []byte(`"metadata":{`), dated, 1))
 	require.NoError(o.t, err)
-	made.doc = doc
+	made.Content = doc
 	return o.caughtUp(it, seconds)
 }
 
@@ -125,7 +125,7 @@ func TestClocksOfServersThatDisagreeAreNamed(t *testing.T) {
 		o.created(o.set(1, "a", "ahead", `1`), 15), o.caughtUp(o.set(0, "a", "web", `2`), 0), o.created(o.set(1, "a", "behind", `1`), 4))
 	r := o.record(t)
 	last := int64(len(o.pages))
-	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.now, Estimate: o.began, Contradictory: true}, spansOf(t, r)[last-1])
+	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began, Contradictory: true}, spansOf(t, r)[last-1])
 	p := resolved(t, r, At(o.at(10)), Scope{})
 	require.Empty(t, p.crossed)
 	require.Contains(t, fmt.Sprint(p.Notes), "clocks of servers contradict")
@@ -134,18 +134,15 @@ func TestClocksOfServersThatDisagreeAreNamed(t *testing.T) {
 // apart records things 2, which another etcd numbers.
 func (o *downtime) apart(rv int) {
 	o.t.Helper()
-	st, err := o.sink.Stream(o.t.Context(), postgres.StreamSpec{Group: "example.com", Resource: "things2", Kind: "Thing", Version: "v1", Namespaced: true})
-	require.NoError(o.t, err)
-	o.streams, o.live = append(o.streams, st), append(o.live, make(map[string]*thing))
-	o.elsewhere(rv, func() { o.list(2, "first_list", delta.SourceList) })
+	o.elsewhere(rv, o.follow)
 }
 
 // elsewhere does something with the numbers of another etcd.
 func (o *downtime) elsewhere(rv int, do func()) {
-	ours := o.rv
-	o.rv = rv
+	ours := o.RV
+	o.RV = rv
 	do()
-	o.rv = ours
+	o.RV = ours
 }
 
 func TestAnotherEtcdBoundsNothing(t *testing.T) {
@@ -153,10 +150,10 @@ func TestAnotherEtcdBoundsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newDowntime(t)
 			o.apart(rv)
-			o.now = o.now.Add(time.Minute)
-			o.rv = 5000
+			o.Now = o.Now.Add(time.Minute)
+			o.RV = 5000
 			o.commit(o.set(0, "a", "web", `1`), o.set(1, "a", "settings", `1`))
-			o.now = o.now.Add(time.Minute)
+			o.Now = o.Now.Add(time.Minute)
 			o.elsewhere(rv+1, func() { o.commit(o.set(2, "a", "other", `1`)) })
 			o.pause()
 			var items []postgres.Item
@@ -167,11 +164,11 @@ func TestAnotherEtcdBoundsNothing(t *testing.T) {
 			o.commit(items...)
 			last := int64(len(o.pages))
 			spans := spansOf(t, o.record(t))
-			require.Equal(t, Span{NotBefore: o.at(12), NotAfter: o.now, Estimate: o.at(12)}, spans[last], "its own resource bounds it")
-			if rv > o.rv {
+			require.Equal(t, Span{NotBefore: o.at(12), NotAfter: o.Now, Estimate: o.at(12)}, spans[last], "its own resource bounds it")
+			if rv > o.RV {
 				require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(10), Estimate: o.at(6)}, spans[last-3], "the two of one etcd bound each other")
 			} else {
-				require.Equal(t, Span{NotBefore: o.began, NotAfter: o.now, Estimate: o.began}, spans[last-3], "it is not established who shares an etcd")
+				require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began}, spans[last-3], "it is not established who shares an etcd")
 			}
 		})
 	}
@@ -180,10 +177,10 @@ func TestAnotherEtcdBoundsNothing(t *testing.T) {
 func TestNumbersThatWereUsedTwiceBoundNothing(t *testing.T) {
 	o := newDowntime(t)
 	o.pause()
-	o.commit(postgres.Item{Stream: o.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed"}})
+	o.commit(o.Interrupted(things(0), delta.CauseHistoryReversed))
 	o.commit(o.created(o.set(1, "a", "marker", `1`), 6), o.caughtUp(o.set(1, "a", "settings", `2`), 0))
 	last := int64(len(o.pages))
-	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.now, Estimate: o.began}, spansOf(t, o.record(t))[last])
+	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began}, spansOf(t, o.record(t))[last])
 }
 
 func TestARecorderThatRanForSecondsOnlyProlongsThePause(t *testing.T) {
@@ -203,8 +200,8 @@ func TestEachPauseIsBoundedByItself(t *testing.T) {
 	for round := range 3 {
 		o.pause()
 		o.commit(o.created(o.set(1, "a", "marker"+strconv.Itoa(round), `1`), 6+round), o.caughtUp(o.set(0, "a", "web", strconv.Itoa(round)), 0))
-		want[int64(len(o.pages))] = Span{NotBefore: o.at(6 + round), NotAfter: o.now, Estimate: o.at(6 + round)}
-		o.now = o.now.Add(time.Hour)
+		want[int64(len(o.pages))] = Span{NotBefore: o.at(6 + round), NotAfter: o.Now, Estimate: o.at(6 + round)}
+		o.Now = o.Now.Add(time.Hour)
 	}
 	got := spansOf(t, o.record(t))
 	maps.DeleteFunc(got, func(seq int64, _ Span) bool { _, asked := want[seq]; return !asked })

@@ -19,12 +19,12 @@ import (
 
 func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 	b := newBook(t, 1)
-	b.now = time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
+	b.Now = time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
 	b.commit(b.set(0, "a", "x", `1`))
 	r := b.record(t)
 	p := resolved(t, r, Now(), Scope{})
 	require.Equal(t, int64(1), p.Seq)
-	require.Equal(t, b.now, p.Time)
+	require.Equal(t, b.Now, p.Time)
 	require.Empty(t, p.Notes)
 	_, err := r.Resolve(t.Context(), Ago(0), Scope{})
 	require.ErrorIs(t, err, ErrBeforeRecord, "an instant by time is what it says")
@@ -36,7 +36,7 @@ func TestAResourceVersionIsFoundAsSoonAsItIsOnRecord(t *testing.T) {
 	r := b.record(t)
 	resolved(t, r, Now(), Scope{}) // remembers the streams for a moment
 	b.commit(b.set(0, "a", "x", `2`))
-	p := resolved(t, r, AtRV(strconv.Itoa(b.rv)), Scope{})
+	p := resolved(t, r, AtRV(strconv.Itoa(b.RV)), Scope{})
 	require.Empty(t, p.Notes)
 	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
 	require.Equal(t, b.liveAt(bySeq(2)), got)
@@ -45,7 +45,7 @@ func TestAResourceVersionIsFoundAsSoonAsItIsOnRecord(t *testing.T) {
 func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`))
-	b.db.Exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq = 3`)
+	b.DB.Exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq = 3`)
 	r := b.record(t)
 	for _, at := range []Instant{Now(), AtSeq(3), AtRV("12"), AtRV("13")} {
 		got, _ := rebuilt(t, r, resolved(t, r, at, Scope{}), Scope{}, RebuildOptions{})
@@ -58,12 +58,12 @@ func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
 func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "x", `2`))
-	stopped := b.now
-	b.pause(time.Hour)
+	stopped := b.Now
+	b.Pause(time.Hour)
 	gone := b.remove(0, "a", "x")
 	gone.Occurred = stopped.Add(10 * time.Minute)
 	b.commit(gone)
-	b.db.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 2`)
+	b.DB.Exec(t, `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '9') WHERE seq = 2`)
 	r := b.record(t)
 	got, _ := rebuilt(t, r, resolved(t, r, At(stopped.Add(20*time.Minute)), Scope{}), Scope{}, RebuildOptions{})
 	require.Empty(t, got)
@@ -75,14 +75,14 @@ func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
 func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
-	stopped := b.now
-	b.pause(24 * time.Hour)
+	stopped := b.Now
+	b.Pause(24 * time.Hour)
 	late := b.set(0, "a", "x", `2`)
 	late.Occurred = stopped.Add(time.Minute)
 	b.commit(late)
 	r := b.record(t)
 	p := resolved(t, r, At(stopped.Add(time.Hour)), Scope{})
-	b.db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
+	b.DB.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
 	// A reader that read the day a moment ago takes it to be there.
 	_, err := b.record(t).Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	var missing *MissingDayError
@@ -94,22 +94,22 @@ func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
 func reversed(t *testing.T) (b *book, list int64) {
 	b = newBook(t, 1)
 	b.commit(b.set(0, "a", "kept", `1`)) // 11
-	b.rv = 50
+	b.RV = 50
 	b.commit(b.set(0, "a", "lost", `1`), b.set(0, "a", "lost", `2`)) // 51, 52
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.commit(b.set(0, "a", "lost", `3`)) // 53
-	b.now = b.now.Add(time.Minute)
-	b.commit(postgres.Item{Stream: b.streams[0].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed}})
-	b.now = b.now.Add(time.Minute)
-	b.rv = 20
+	b.Now = b.Now.Add(time.Minute)
+	b.commit(b.Interrupted(things(0), delta.CauseHistoryReversed))
+	b.Now = b.Now.Add(time.Minute)
+	b.RV = 20
 	b.list(0, delta.CauseHistoryReversed, delta.SourceRelist, b.vanish(0, "a", "lost"))
 	return b, int64(len(b.pages))
 }
 
 func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
 	b, list := reversed(t)
-	b.now = b.now.Add(time.Minute)
+	b.Now = b.Now.Add(time.Minute)
 	b.commit(b.set(0, "a", "kept", `2`)) // 21
 	b.commit(b.set(0, "a", "kept", `3`)) // 22
 	r := b.record(t)
@@ -128,8 +128,8 @@ func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
 	b.commit(b.set(0, "a", "z", `1`))
-	stopped := b.now
-	b.pause(time.Hour)
+	stopped := b.Now
+	b.Pause(time.Hour)
 	late := func(it postgres.Item, minutes int) postgres.Item {
 		it.Occurred = stopped.Add(time.Duration(minutes) * time.Minute)
 		return it
@@ -138,10 +138,10 @@ func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
 		late(b.remove(0, "a", "x"), 60), late(b.set(0, "a", "x", `2`), 10),
 		late(b.remove(0, "a", "z"), 60), late(b.set(0, "a", "z", `2`), 10), late(b.remove(0, "a", "z"), 15))
 	again := b.pages[4].thing
-	b.now = b.now.Add(time.Hour)
+	b.Now = b.Now.Add(time.Hour)
 	b.commit(b.set(0, "a", "end", `1`))
 	r := b.record(t)
-	want := map[string]string{"1 a/x": string(again.doc), "1 a/y": string(b.pages[1].thing.doc)}
+	want := map[string]string{"1 a/x": string(again.Content), "1 a/y": string(b.pages[1].thing.Content)}
 	at := At(stopped.Add(20 * time.Minute))
 	for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
 		got, _ := rebuilt(t, r, resolved(t, r, at, Scope{}), Scope{}, o)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/bench/data"
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scene/record"
@@ -209,8 +210,8 @@ func TestAfterAnErasureCountsAreThoseOfTheNewClasses(t *testing.T) {
 }
 
 // busy writes three days with heartbeats that only patches tell, and a pause that is caught up on.
-func busy(t *testing.T) *timelinetest.Book {
-	b := timelinetest.NewBook(t)
+func busy(t *testing.T) *booktest.Shop {
+	b := booktest.NewShop(t)
 	b.List()
 	random := rand.New(rand.NewPCG(3, 0))
 	bodies := []func(int) (string, string){
@@ -330,12 +331,12 @@ func TestAStripThatIsAskedOnIsRightWhileOthersCount(t *testing.T) {
 func TestCountsOfALostDayAreNotUsed(t *testing.T) {
 	b := busy(t)
 	require.NoError(t, served(t, b.DB, time.Minute).counter(t, 25).CountDue(t.Context()))
-	lost := timelinetest.Noon.AddDate(0, 0, 1)
+	lost := booktest.Noon.AddDate(0, 0, 1)
 	b.Lose(lost)
 	s := served(t, b.DB, time.Minute)
 	db := s.database.Connect(t)
 	sql := documented(t, db)
-	c := timelinetest.Choice{Values: url.Values{"from": {millis(timelinetest.Noon)}, "to": {millis(b.Now.Add(time.Second))}}, Where: " AND class <> 'heartbeat'"}
+	c := timelinetest.Choice{Values: url.Values{"from": {millis(booktest.Noon)}, "to": {millis(b.Now.Add(time.Second))}}, Where: " AND class <> 'heartbeat'"}
 	var got bars
 	s.ask(t, "strip", c.Values, &got)
 	require.Positive(t, got.Ahead.Deltas)

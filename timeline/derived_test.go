@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/erasure"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
 )
 
 // anew is a Handler of the same record that has answered nothing yet.
@@ -57,7 +57,7 @@ func TestTroubleOfTheSceneThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
 
 // A page follows Pods that break, heal, go and come back, for some days with gaps and pauses.
 func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
-	b, random := timelinetest.NewBook(t), drawing(t)
+	b, random := booktest.NewShop(t), drawing(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "shop", "", `,"spec":{"replicas":1}`))
 	s := served(t, b.DB, time.Minute)
 	lives, live, interrupted, most := 0, map[string]string{}, false, 0
@@ -65,8 +65,8 @@ func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
 		b.Now = b.Now.Add(time.Duration(random.Int64N(int64(3 * time.Hour))))
 		name, how := "p"+strconv.Itoa(random.IntN(5)), []string{running, crashes}[random.IntN(2)]
 		write := func(kind delta.Type) {
-			item := b.Delta(kind, delta.SourceWatch, "pods", name, timelinetest.Owned("Deployment", "deployments", "shop"), how)
-			item.Object.(*timelinetest.Version).Be(live[name])
+			item := b.Delta(kind, delta.SourceWatch, "pods", name, booktest.Owned("Deployment", "deployments", "shop"), how)
+			item.Object.(*booktest.Object).Be(live[name])
 			b.Commit(item)
 		}
 		switch draw := random.IntN(20); {
@@ -100,9 +100,9 @@ func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
 }
 
 // broken is a record of a Pod that is in trouble, and was asked for what is. Since then, its version cannot be read any more.
-func broken(t *testing.T) (b *timelinetest.Book, s *scene) {
+func broken(t *testing.T) (b *booktest.Shop, s *scene) {
 	t.Helper()
-	b = timelinetest.NewBook(t)
+	b = booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Watched(delta.Updated, "pods", "web", "", crashes)
@@ -118,15 +118,15 @@ func broken(t *testing.T) (b *timelinetest.Book, s *scene) {
 // A version that cannot be read shows whether it is read again.
 func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
 	for name, test := range map[string]struct {
-		since   func(*testing.T, *timelinetest.Book)
+		since   func(*testing.T, *booktest.Shop)
 		derived bool
 	}{
-		"nothing but a delta": {func(*testing.T, *timelinetest.Book) {}, true},
-		"a gap":               {func(_ *testing.T, b *timelinetest.Book) { b.Commit(b.Interrupted("pods", "expired")) }, false},
-		"a restored record": {func(t *testing.T, b *timelinetest.Book) {
+		"nothing but a delta": {func(*testing.T, *booktest.Shop) {}, true},
+		"a gap":               {func(_ *testing.T, b *booktest.Shop) { b.Commit(b.Interrupted("pods", "expired")) }, false},
+		"a restored record": {func(t *testing.T, b *booktest.Shop) {
 			b.DB.Exec(t, `UPDATE kuberewind.batches SET digest = sha256('x') WHERE last_seq = 2`)
 		}, false},
-		"a delta of what cannot be read": {func(_ *testing.T, b *timelinetest.Book) {
+		"a delta of what cannot be read": {func(_ *testing.T, b *booktest.Shop) {
 			b.Watched(delta.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
 		}, false},
 	} {
@@ -146,7 +146,7 @@ func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
 }
 
 func TestLooksAtThePastLeaveTheListThatAPageFollowsFrom(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	for i := range 6 {
 		b.Watched(delta.Added, "pods", "p"+strconv.Itoa(i), "", running)
@@ -170,7 +170,7 @@ func TestLooksAtThePastLeaveTheListThatAPageFollowsFrom(t *testing.T) {
 }
 
 func TestALongReasonOfATroubleIsCut(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	s := served(t, b.DB, time.Minute)
 	for _, way := range []string{"rebuilt", "derived"} {
@@ -183,7 +183,7 @@ func TestALongReasonOfATroubleIsCut(t *testing.T) {
 
 func TestTroubleDoesNotShowWhatWasErasedSince(t *testing.T) {
 	const leaked = "Hunter2IsThePassword"
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "things", "web", "", `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"`+leaked+`"}]}`)
 	s := served(t, b.DB, time.Minute)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 const (
@@ -31,22 +31,22 @@ func (l *lacking) kinds() map[string]int {
 }
 
 // threeDays is a record of three days, of which the second is gone. settings was written on each. One Pod broke on the day that is gone, another on the last.
-func threeDays(t *testing.T) (b *timelinetest.Book, lost time.Time) {
-	b = timelinetest.NewBook(t)
+func threeDays(t *testing.T) (b *booktest.Shop, lost time.Time) {
+	b = booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"1"}`)
 	b.Watched(delta.Added, "pods", "first", "", running)
-	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Now = booktest.Noon.AddDate(0, 0, 1)
 	b.Watched(delta.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"2"}`)
 	b.Now = b.Now.Add(6 * time.Hour)
 	b.Watched(delta.Updated, "pods", "first", "", crashes)
-	b.Now = timelinetest.Noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
+	b.Now = booktest.Noon.AddDate(0, 0, 2).Add(-2 * time.Hour)
 	b.Watched(delta.Updated, "configmaps", "settings", `"labels":{"app":"web"},`, `,"data":{"n":"3"}`)
 	b.Watched(delta.Added, "pods", "second", "", running)
 	b.Now = b.Now.Add(time.Hour)
 	b.Watched(delta.Updated, "pods", "second", "", crashes)
 	b.Watched(delta.Updated, "pods", "first", `"labels":{"seen":"1"},`, crashes)
-	lost = timelinetest.Noon.AddDate(0, 0, 1)
+	lost = booktest.Noon.AddDate(0, 0, 1)
 	b.Lose(lost)
 	return b, lost
 }
@@ -55,7 +55,7 @@ func TestOfALostDayEachAnswerSaysSo(t *testing.T) {
 	b, lost := threeDays(t)
 	s := served(t, b.DB, time.Minute)
 	from, to := millis(lost.Add(time.Hour)), millis(lost.Add(2*time.Hour))
-	whole := url.Values{"from": {millis(timelinetest.Noon)}, "to": {millis(b.Now.Add(time.Second))}}
+	whole := url.Values{"from": {millis(booktest.Noon)}, "to": {millis(b.Now.Add(time.Second))}}
 	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
 	with := func(base url.Values, more ...url.Values) url.Values {
 		all := url.Values{}
@@ -99,7 +99,7 @@ func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
 	b, _ := threeDays(t)
 	var got bars
 	s := served(t, b.DB, time.Minute)
-	s.ask(t, "strip", url.Values{"from": {millis(timelinetest.Noon)}, "to": {millis(b.Now.Add(time.Second))}, "label": {"app=web"}}, &got)
+	s.ask(t, "strip", url.Values{"from": {millis(booktest.Noon)}, "to": {millis(b.Now.Add(time.Second))}, "label": {"app=web"}}, &got)
 	n := int64(0)
 	for _, each := range got.counted() {
 		n += each
@@ -122,7 +122,7 @@ func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
 }
 
 func TestADamagedVersionIsSaid(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Watched(delta.Updated, "pods", "web", "", crashes)
@@ -138,8 +138,8 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 	require.Positive(t, got.kinds()["damaged"])
 	require.Len(t, got.Items, 1, "one that cannot be read is not in the list, and is said")
 	for shape, v := range map[string]url.Values{
-		"strip": {"label": {"a=b"}, "from": {millis(timelinetest.Noon)}, "to": {millis(timelinetest.Noon.Add(time.Second))}},
-		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(timelinetest.Noon)}, "to": {millis(timelinetest.Noon.Add(time.Second))}},
+		"strip": {"label": {"a=b"}, "from": {millis(booktest.Noon)}, "to": {millis(booktest.Noon.Add(time.Second))}},
+		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(booktest.Noon)}, "to": {millis(booktest.Noon.Add(time.Second))}},
 	} {
 		var lacks lacking
 		s.ask(t, shape, v, &lacks)
@@ -156,13 +156,13 @@ func TestADamagedVersionIsSaid(t *testing.T) {
 
 // A delta that is stored as a whole needs nothing of the days before it.
 func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Now = booktest.Noon.AddDate(0, 0, 1)
 	b.Watched(delta.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
 	lost := b.Now
-	b.Now = timelinetest.Noon.AddDate(0, 0, 2)
+	b.Now = booktest.Noon.AddDate(0, 0, 2)
 	b.Sweep()
 	b.Lose(lost)
 	s := served(t, b.DB, time.Minute)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scenetest"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/timeline"
 )
 
@@ -144,7 +144,7 @@ func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
 }
 
 func TestTheEndOfTheRecordIsNowIfARecorderFollowsItsCluster(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.Now = time.Now().Add(-5 * time.Minute)
 	b.List()
 	s := served(t, b.DB, time.Minute)

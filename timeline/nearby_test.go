@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 type around struct {
@@ -36,15 +36,15 @@ func (a *around) links() (all []string) {
 }
 
 // village is a namespace with two Deployments, and what they name. The order of the changes is that of the text.
-func village(b *timelinetest.Book) {
+func village(b *booktest.Shop) {
 	app := func(name, config string) string {
 		return `,"kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"` + name + `"}},"template":{"spec":{"configMap":"` + config + `"}}}`
 	}
 	b.List(
 		b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", app("web", "settings-1")),
 		b.Delta(delta.Sync, delta.SourceList, "deployments", "cart", "", app("cart", "settings-2")),
-		b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7"},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`),
-		b.Delta(delta.Sync, delta.SourceList, "pods", "cart-1", timelinetest.Owned("Deployment", "deployments", "cart"), `,"spec":{"nodeName":"node-8"}`),
+		b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7"},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`),
+		b.Delta(delta.Sync, delta.SourceList, "pods", "cart-1", booktest.Owned("Deployment", "deployments", "cart"), `,"spec":{"nodeName":"node-8"}`),
 		b.Delta(delta.Sync, delta.SourceList, "configmaps", "settings-1", "", `,"data":{"a":"1"}`),
 		b.Delta(delta.Sync, delta.SourceList, "configmaps", "settings-2", "", `,"data":{"a":"1"}`),
 		b.Delta(delta.Sync, delta.SourceList, "configmaps", "budget-9", "", `,"data":{"a":"1"}`),
@@ -65,7 +65,7 @@ func village(b *timelinetest.Book) {
 	at("nodes", "node-7", "", `,"spec":{"unschedulable":true}`)
 	at("nodes", "node-8", "", `,"spec":{"unschedulable":true}`)
 	at("deployments", "cart", "", app("cart", "settings-2")[:len(app("cart", "settings-2"))-1]+`,"replicas":2}`)
-	at("pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7","x":1},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`)
+	at("pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), `,"spec":{"nodeName":"node-7","x":1},"status":{"phase":"Running","conditions":[{"message":"exceeded: budget-9"}]}`)
 	at("things", "grant", `"labels":{"seen":"yes"},`, `,"spec":{"of":"rights","to":["user:settings-1"],"with":"cart"}`)
 	b.Now = b.Now.Add(time.Minute)
 }
@@ -79,7 +79,7 @@ func near(s *scene, name string) url.Values {
 }
 
 func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	village(b)
 	s := served(t, b.DB, time.Minute)
 	var web, cart around
@@ -102,7 +102,7 @@ func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
 }
 
 func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	village(b)
 	b.Commit(b.Interrupted("configmaps", "expired"))
 	b.Now = b.Now.Add(2 * time.Minute)
@@ -128,7 +128,7 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 }
 
 func TestALongListAroundAnObjectIsCutWithItsNumber(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", `,"spec":{}`))
 	for n := range 250 {
 		b.Now = b.Now.Add(time.Second)

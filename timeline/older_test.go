@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
 // A ticked is the ticks of lanes as they are answered.
@@ -111,7 +111,7 @@ func (s *scene) countedOn(t *testing.T, shape string, v url.Values, ask func() (
 
 // The next lanes of a list are those of the list, whatever is recorded between two of its pages.
 func TestPagesOfLanesAreOfOneList(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	for _, name := range []string{"a", "b", "c"} {
 		b.Watched(delta.Added, "pods", name, "", running)
@@ -119,7 +119,7 @@ func TestPagesOfLanesAreOfOneList(t *testing.T) {
 	b.Watched(delta.Updated, "pods", "a", "", crashes)
 	b.Watched(delta.Updated, "pods", "b", "", crashes)
 	s := served(t, b.DB, time.Minute)
-	v := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(timelinetest.Noon.Add(time.Hour))}, "group": {"none"}, "limit": {"1"}}
+	v := url.Values{"from": {millis(booktest.Noon.Add(-time.Minute))}, "to": {millis(booktest.Noon.Add(time.Hour))}, "group": {"none"}, "limit": {"1"}}
 	var names []string
 	for {
 		var got laneList

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -34,20 +34,20 @@ func (l *troubles) named(name string) (found trouble) {
 
 // A gap that touches a window lets deltas be looked for until half an hour after its end. Those deltas are not in the window.
 func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Commit(b.Interrupted("configmaps", "expired"))
-	b.Now = timelinetest.Noon.Add(10 * time.Minute)
+	b.Now = booktest.Noon.Add(10 * time.Minute)
 	end := b.Now
 	b.Commit(b.Listed("configmaps", "expired", delta.SourceRelist))
-	b.Now = timelinetest.Noon.Add(12 * time.Minute)
+	b.Now = booktest.Noon.Add(12 * time.Minute)
 	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	b.Watched(delta.Added, "pods", "later", "", crashes)
-	b.Now = timelinetest.Noon.Add(time.Hour)
+	b.Now = booktest.Noon.Add(time.Hour)
 	b.Watched(delta.Updated, "pods", "web", "", running)
 	s := served(t, b.DB, time.Minute)
-	window := url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(end)}, "namespace": {"shop"}}
+	window := url.Values{"from": {millis(booktest.Noon.Add(-time.Minute))}, "to": {millis(end)}, "namespace": {"shop"}}
 	var got struct {
 		Lanes []struct {
 			Name, Trouble string
@@ -79,18 +79,18 @@ func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 }
 
 func TestAQuietWindowKeepsItsLanes(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Watched(delta.Added, "leases", "leader", "", "")
-	b.Now = timelinetest.Noon.Add(time.Hour)
+	b.Now = booktest.Noon.Add(time.Hour)
 	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	var got laneList
-	s.ask(t, "lanes", url.Values{"from": {millis(timelinetest.Noon.Add(time.Minute))}, "to": {millis(timelinetest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
+	s.ask(t, "lanes", url.Values{"from": {millis(booktest.Noon.Add(time.Minute))}, "to": {millis(booktest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
 	require.Len(t, got.Lanes, 1)
 	got.Left = nil
-	s.ask(t, "lanes", url.Values{"from": {millis(timelinetest.Noon.Add(-time.Minute))}, "to": {millis(timelinetest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
+	s.ask(t, "lanes", url.Values{"from": {millis(booktest.Noon.Add(-time.Minute))}, "to": {millis(booktest.Noon.Add(2 * time.Minute))}, "namespace": {"shop"}}, &got)
 	require.Equal(t, map[string]int64{"leases.coordination.k8s.io": 1}, got.Left)
 	got.Lanes = nil
 	s.ask(t, "lanes", url.Values{"from": {"0"}, "to": {"1000"}, "namespace": {"shop"}}, &got)
@@ -99,7 +99,7 @@ func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 
 // Deltas that were caught up on belong to the instant if they happened by then.
 func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	stopped := b.Now
@@ -126,7 +126,7 @@ func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 }
 
 func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
 	b.Now = b.Now.Add(time.Minute)
@@ -142,7 +142,7 @@ func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) 
 }
 
 func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	bad := `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoQuota"}]}`
 	b.List(b.Delta(delta.Sync, delta.SourceList, "things", "old", "", bad))
 	b.Watched(delta.Added, "things", "new", "", bad)
@@ -157,13 +157,13 @@ func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 }
 
 func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "pods", "web", "", running))
-	b.Now = timelinetest.Noon.Add(time.Minute)
+	b.Now = booktest.Noon.Add(time.Minute)
 	b.Commit(b.Interrupted("pods", "expired"))
-	b.Now = timelinetest.Noon.Add(10 * time.Minute)
+	b.Now = booktest.Noon.Add(10 * time.Minute)
 	b.Commit(b.Listed("pods", "expired", delta.SourceRelist))
-	b.Now = timelinetest.Noon.Add(20 * time.Minute)
+	b.Now = booktest.Noon.Add(20 * time.Minute)
 	b.Watched(delta.Updated, "pods", "web", "", crashes)
 	s := served(t, b.DB, time.Minute)
 	var got troubles
@@ -174,9 +174,9 @@ func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 }
 
 func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
-	b := timelinetest.NewBook(t)
-	pod := b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), running)
-	lease := b.Delta(delta.Sync, delta.SourceList, "leases", "n1", timelinetest.Owned("Node", "nodes", "n1"), "")
+	b := booktest.NewShop(t)
+	pod := b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), running)
+	lease := b.Delta(delta.Sync, delta.SourceList, "leases", "n1", booktest.Owned("Node", "nodes", "n1"), "")
 	b.List(pod, lease, b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", ""), b.Delta(delta.Sync, delta.SourceList, "nodes", "n1", "", ""))
 	s := served(t, b.DB, time.Minute)
 	for name, owned := range map[string]string{"deployments-web": "web-1", "nodes-n1": "n1"} {
@@ -188,7 +188,7 @@ func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 }
 
 func TestBlameIsOfWhatLives(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	b.Watched(delta.Deleted, "configmaps", "settings", "", `,"data":{"n":"1"}`)
@@ -202,7 +202,7 @@ func TestBlameIsOfWhatLives(t *testing.T) {
 }
 
 func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	b.Watched(delta.Updated, "configmaps", "settings", "", `,"data":{"n":"2"}`)
@@ -234,7 +234,7 @@ func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 
 // All troubles share the time that an answer may take.
 func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
 	var items []postgres.Item
@@ -242,7 +242,7 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 		items = append(items, b.Delta(delta.Added, delta.SourceWatch, "configmaps", "c"+strconv.Itoa(i), "", ""))
 	}
 	b.Commit(items...)
-	b.Watched(delta.Added, "pods", "web-1", timelinetest.Owned("Deployment", "deployments", "web"), crashes)
+	b.Watched(delta.Added, "pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), crashes)
 	var got troubles
 	patient, hasty := served(t, b.DB, time.Minute), served(t, b.DB, time.Nanosecond)
 	patient.ask(t, "trouble", patient.end(), &got)
@@ -256,14 +256,14 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 
 // An object that was made anew within a pause has its name from then on.
 func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	stopped := b.Now
 	b.Pause(time.Hour)
 	gone := b.Delta(delta.Deleted, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	anew := b.Delta(delta.Added, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
-	anew.Object.(*timelinetest.Version).Be("second")
+	anew.Object.(*booktest.Object).Be("second")
 	gone.Occurred, anew.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
 	b.Commit(gone, anew)
 	s := served(t, b.DB, time.Minute)
@@ -297,7 +297,7 @@ func TestATypedTimeIsInItsZone(t *testing.T) {
 
 // A page that saw a commit, and asks a record that does not have it, is told that the record is another.
 func TestATailTellsThatTheRecordIsAnother(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", "")
 	s := served(t, b.DB, time.Minute)

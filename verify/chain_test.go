@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 	"github.com/kuberewind/kuberewind/verify"
 )
 
 // chained is a record of some batches, with lives, ends and gaps.
-func chained(t *testing.T) *timelinetest.Book {
-	b := timelinetest.NewBook(t)
+func chained(t *testing.T) *booktest.Shop {
+	b := booktest.NewShop(t)
 	thing := func(kind delta.Type, name, spec string) postgres.Item {
 		return b.Delta(kind, delta.SourceWatch, "things", name, "", `,"spec":`+spec)
 	}
@@ -27,7 +27,7 @@ func chained(t *testing.T) *timelinetest.Book {
 }
 
 // chain verifies the chain of a Book.
-func chain(t *testing.T, b *timelinetest.Book) verify.ChainReport {
+func chain(t *testing.T, b *booktest.Shop) verify.ChainReport {
 	t.Helper()
 	report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestRecordWhoseOldestPartitionIsGoneUnsaidIsBroken(t *testing.T) {
 }
 
 func TestEmptyRecordAndUnknownClusterAreTold(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	require.Equal(t, verify.ChainReport{Anchored: true}, chain(t, b))
 	_, err := verify.Chain(t.Context(), b.DB.Pool(t), "none")
 	require.ErrorIs(t, err, verify.ErrUnknownCluster)

@@ -17,8 +17,8 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 	"github.com/kuberewind/kuberewind/verify"
@@ -44,7 +44,7 @@ func findings(t *testing.T, r *history.Record) (found []verify.Finding, counts v
 	return found, counts
 }
 
-func thing(b *timelinetest.Book, kind delta.Type, name, spec string) postgres.Item {
+func thing(b *booktest.Shop, kind delta.Type, name, spec string) postgres.Item {
 	return b.Delta(kind, delta.SourceWatch, "things", name, "", `,"spec":`+spec)
 }
 
@@ -64,7 +64,7 @@ func daysRecord(ctx context.Context, conn *pgx.Conn) error {
 	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
 		return err
 	}
-	b := timelinetest.NewBookOn(daysTest, url)
+	b := booktest.NewShopOn(daysTest, url)
 	defer b.Close()
 	b.List()
 	b.Commit(thing(b, delta.Added, "still", `1`))
@@ -165,7 +165,7 @@ func TestACheckpointThatIsNotWhatWasWrittenIsAFinding(t *testing.T) {
 }
 
 func TestACheckpointThatIsDroppedWhileItIsVerifiedIsNoFinding(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	b.Commit(thing(b, delta.Added, "x", `1`))
 	point(t, b.DB.Pool(t))
@@ -189,14 +189,14 @@ func TestACheckpointThatIsDroppedWhileItIsVerifiedIsNoFinding(t *testing.T) {
 }
 
 func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
-	b.Rewind(150)
+	b.RV = 150
 	b.Commit(thing(b, delta.Added, "x", `1`)) // 151
 	b.Now = b.Now.Add(time.Minute)
 	b.Commit(b.Interrupted("things", delta.CauseHistoryReversed))
 	b.Now = b.Now.Add(time.Minute)
-	b.Rewind(120)
+	b.RV = 120
 	b.Commit(b.Listed("things", delta.CauseHistoryReversed, delta.SourceRelist))
 	found, _ := findings(t, opened(t, b.DB.URL()))
 	require.Empty(t, found)
@@ -207,13 +207,13 @@ func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
 }
 
 // churn writes changes of many objects, over some hours: more than a checkpoint has in one block.
-func churn(b *timelinetest.Book, round int) {
+func churn(b *booktest.Shop, round int) {
 	for from := 0; from < 400; from += 100 {
 		var items []postgres.Item
 		for i := from; i < from+100; i++ {
 			name, owner := fmt.Sprintf("o%03d", i), ""
 			if i%7 == 0 {
-				owner = timelinetest.Owned("Deployment", "deployments", "web")
+				owner = booktest.Owned("Deployment", "deployments", "web")
 			}
 			switch {
 			case round == 0:
@@ -230,7 +230,7 @@ func churn(b *timelinetest.Book, round int) {
 }
 
 func TestARecordHoldsForItsOwnerAndForAnAuditor(t *testing.T) {
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	for round := range 4 {
 		churn(b, round)

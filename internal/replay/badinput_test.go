@@ -12,7 +12,6 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/scenetest"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // hostile are texts that nobody means, by what is wrong with them.
@@ -103,7 +102,7 @@ var asked = []string{
 
 func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
 	empty := pgtest.New(t, pgtest.EmptyRecord)
-	b := &book{t: t, db: empty}
+	b := bookOf(t, empty)
 	for _, call := range asked {
 		got := b.called(t, call, "")
 		require.NotZero(t, got.code, call)
@@ -117,10 +116,10 @@ func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
 
 func TestARecordThatBeginsWithAGapAnswers(t *testing.T) {
 	b := newBook(t)
-	b.commit(postgres.Item{Stream: b.streams["deployments"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no right"}})
+	b.interrupted("deployments", "forbidden", "no right")
 	b.at("12:05")
 	b.listed("deployments", "forbidden", delta.SourceRelist, delta.Marker{Appeared: 1},
-		b.item("deployments", delta.Sync, delta.SourceRelist, b.web(webUID, "helm", 3, "nginx:1", `"labels":{"app":"web"},`)))
+		b.Item("deployments", delta.Sync, delta.SourceRelist, b.web(webUID, "helm", 3, "nginx:1", `"labels":{"app":"web"},`)))
 	for _, call := range asked {
 		got := b.called(t, call, "")
 		requireReadable(t, got)
@@ -166,7 +165,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 }
 
 func TestWhatIsGoneInANamespaceThatIsGoneSaysSo(t *testing.T) {
-	b := &book{t: t, db: pgtest.New(t, scenetest.Record)}
+	b := bookOf(t, pgtest.New(t, scenetest.Record))
 	pod := strings.TrimSpace(b.called(t, "get pods -n legacy --at seq:700 -o name", "").out)
 	require.True(t, strings.HasPrefix(pod, "pod/old-"), pod)
 	for call, want := range map[string]string{

@@ -62,7 +62,7 @@ func TestBlameInJSONHasAllThatIsKnown(t *testing.T) {
 // endSeq is the delta that deleted the Job migrate.
 func endSeq(t *testing.T, b *book) (seq int64) {
 	t.Helper()
-	require.NoError(t, b.db.Connect(t).QueryRow(t.Context(), `SELECT max(seq) FROM kuberewind.deltas WHERE kind = 'Job' AND name = 'migrate' AND type = 'Deleted'`).Scan(&seq))
+	require.NoError(t, b.DB.Connect(t).QueryRow(t.Context(), `SELECT max(seq) FROM kuberewind.deltas WHERE kind = 'Job' AND name = 'migrate' AND type = 'Deleted'`).Scan(&seq))
 	return seq
 }
 

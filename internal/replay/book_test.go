@@ -2,51 +2,28 @@ package replay
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"log/slog"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// served is a version of an object as a server could serve it.
-type served struct {
-	namespace, name, uid, rv string
-	doc                      patch.Doc
-}
-
-func (o *served) GetNamespace() string       { return o.namespace }
-func (o *served) GetName() string            { return o.name }
-func (o *served) GetUID() types.UID          { return types.UID(o.uid) }
-func (o *served) GetResourceVersion() string { return o.rv }
-func (o *served) Doc() patch.Doc             { return o.doc }
-
-// book writes a record. Its clock goes as it is told.
+// book is a record whose objects say who wrote them. Its clock shows minutes of one day.
 type book struct {
-	t       testing.TB
-	db      *pgtest.Database
-	config  postgres.Config
-	sink    *postgres.Sink
-	now     time.Time
-	rv      int
-	streams map[string]*postgres.Stream
+	*booktest.Book
+	t testing.TB
 }
 
-// noon is when books begin.
-var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-
-var bookResources = []postgres.StreamSpec{
+var bookStreams = []postgres.StreamSpec{
 	{Group: "apps", Resource: "deployments", Kind: "Deployment", Version: "v1", Namespaced: true},
 	{Resource: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true},
 	{Resource: "secrets", Kind: "Secret", Version: "v1", Namespaced: true},
@@ -55,92 +32,54 @@ var bookResources = []postgres.StreamSpec{
 
 func newBook(t testing.TB) *book {
 	t.Helper()
-	b := &book{t: t, now: noon, rv: 100, streams: map[string]*postgres.Stream{}}
-	b.db = pgtest.New(t, pgtest.EmptyRecord)
-	b.config = postgres.Config{
-		URL: b.db.URL(), ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
-		ConfigJSON: []byte(`{"include":[],"exclude":[],"secret-values":"hash","redact":[]}`), Logger: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return b.now },
-	}
-	b.open()
-	t.Cleanup(func() { b.sink.Close() })
-	return b
+	config := `{"include":[],"exclude":[],"secret-values":"hash","redact":[]}`
+	return &book{t: t, Book: booktest.New(t, booktest.Options{Streams: bookStreams, Config: config})}
 }
 
-func (b *book) open() {
-	b.t.Helper()
-	var err error
-	b.sink, err = postgres.Open(context.Background(), b.config)
-	require.NoError(b.t, err)
-	require.NoError(b.t, b.sink.RecordPause(context.Background(), time.Time{}))
-	for _, spec := range bookResources {
-		b.streams[spec.Resource], err = b.sink.Stream(context.Background(), spec)
-		require.NoError(b.t, err)
-	}
+// bookOf is a record that is there already.
+func bookOf(t testing.TB, db *pgtest.Database) *book {
+	return &book{t: t, Book: &booktest.Book{DB: db}}
 }
 
 func (b *book) at(clock string) {
 	b.t.Helper()
 	at, err := time.Parse(time.TimeOnly, clock+":00")
 	require.NoError(b.t, err)
-	b.now = time.Date(noon.Year(), noon.Month(), noon.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
-}
-
-func (b *book) commit(items ...postgres.Item) {
-	b.t.Helper()
-	for i := range items {
-		if items[i].Observed.IsZero() {
-			items[i].Observed = b.now
-		}
-		items[i].Version = "v1"
-	}
-	batch, err := b.sink.Encode(items)
-	require.NoError(b.t, err)
-	require.NoError(b.t, b.sink.Commit(context.Background(), batch))
+	noon := booktest.Noon
+	b.Now = time.Date(noon.Year(), noon.Month(), noon.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
 }
 
 // object makes the next version of one. fields are what follows its metadata, such as "spec":{}.
-func (b *book) object(resource, namespace, name, uid, by, metadata, fields string) *served {
+func (b *book) object(stream, namespace, name, uid, by, metadata, fields string) *booktest.Object {
 	b.t.Helper()
-	b.rv++
-	kind := ""
-	for _, spec := range bookResources {
-		if spec.Resource == resource {
-			kind = spec.Kind
-		}
-	}
-	if namespace != "" {
-		metadata += fmt.Sprintf(`"namespace":%q,`, namespace)
-	}
 	manager, subresource, _ := strings.Cut(by, "/")
 	// It owns all that it can have written: atomic members have no fields below them.
 	metadata += fmt.Sprintf(`"managedFields":[{"manager":%q,"operation":"Update","subresource":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s}],`,
-		manager, subresource, b.now.Format(time.RFC3339), `{"f:data":{},"f:metadata":{"f:labels":{}},"f:spec":{}}`)
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"}%s}`, kind, metadata, name, uid, b.rv, fields)
-	o := &served{namespace: namespace, name: name, uid: uid, rv: strconv.Itoa(b.rv), doc: docOf(b.t, text)}
-	return o
-}
-
-func (b *book) item(resource string, kind delta.Type, source delta.Source, o *served) postgres.Item {
-	it := postgres.Item{Stream: b.streams[resource].ID(), Kind: postgres.Delta, Type: kind, Source: source, Object: o}
-	if source == delta.SourceWatch {
-		it.Position = o.rv
-	}
-	return it
+		manager, subresource, b.Now.Format(time.RFC3339), `{"f:data":{},"f:metadata":{"f:labels":{}},"f:spec":{}}`)
+	return b.Next(stream, namespace, name, uid, metadata, fields)
 }
 
 // write commits one delta of a watch.
-func (b *book) write(kind delta.Type, resource string, o *served) {
+func (b *book) write(kind delta.Type, stream string, o *booktest.Object) {
 	b.t.Helper()
-	b.commit(b.item(resource, kind, delta.SourceWatch, o))
+	b.Commit(b.Item(stream, kind, delta.SourceWatch, o))
 }
 
-func (b *book) listed(resource string, cause delta.Cause, source delta.Source, marker delta.Marker, items ...postgres.Item) {
+// listed commits a list. marker counts what it showed.
+func (b *book) listed(stream string, cause delta.Cause, source delta.Source, marker delta.Marker, items ...postgres.Item) {
 	b.t.Helper()
-	marker.Kind, marker.Cause, marker.ToRV = delta.Replaced, cause, strconv.Itoa(b.rv)
-	b.commit(append(items, postgres.Item{
-		Stream: b.streams[resource].ID(), Kind: postgres.Marked, Source: source, Position: strconv.Itoa(b.rv), Marker: marker,
-	})...)
+	end := b.Listed(stream, cause, source)
+	marker.Kind, marker.Cause, marker.ToRV = end.Marker.Kind, end.Marker.Cause, end.Marker.ToRV
+	end.Marker = marker
+	b.Commit(append(items, end)...)
+}
+
+// interrupted commits a gap that begins, with what the server said.
+func (b *book) interrupted(stream string, cause delta.Cause, detail string) {
+	b.t.Helper()
+	begin := b.Interrupted(stream, cause)
+	begin.Marker.Detail = detail
+	b.Commit(begin)
 }
 
 const (
@@ -152,7 +91,7 @@ const (
 	nodeUID     = "00000006-0000-4000-8000-000000000000"
 )
 
-func (b *book) web(uid, by string, replicas int, image, metadata string) *served {
+func (b *book) web(uid, by string, replicas int, image, metadata string) *booktest.Object {
 	b.t.Helper()
 	return b.object("deployments", "shop", "web", uid, by, metadata, fmt.Sprintf(
 		`,"spec":{"replicas":%d,"template":{"spec":{"containers":[{"name":"log","image":"log:1"},{"name":"web","image":%q}]}}}`, replicas, image))
@@ -165,7 +104,7 @@ func story(t testing.TB) *book {
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
 	old := b.object("configmaps", "shop", "old", oldUID, "kubectl", "", `,"data":{}`)
 	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{},
-		b.item("configmaps", delta.Sync, delta.SourceList, settings), b.item("configmaps", delta.Sync, delta.SourceList, old))
+		b.Item("configmaps", delta.Sync, delta.SourceList, settings), b.Item("configmaps", delta.Sync, delta.SourceList, old))
 	for _, resource := range []string{"deployments", "secrets", "nodes"} {
 		b.listed(resource, "first_list", delta.SourceList, delta.Marker{})
 	}
@@ -187,26 +126,22 @@ func story(t testing.TB) *book {
 	b.at("12:08")
 	b.write(delta.Added, "deployments", b.web(secondUID, "helm", 1, "nginx:2", ""))
 	b.at("12:10")
-	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired", Detail: "too old"}})
+	b.interrupted("configmaps", delta.CauseExpired, "too old")
 	b.at("12:11")
 	changed := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`)
-	vanished := postgres.Item{
-		Stream: b.streams["configmaps"].ID(), Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred,
-		Key: "shop/old", UID: oldUID, RV: strconv.Itoa(b.rv),
-	}
 	b.listed("configmaps", "expired", delta.SourceRelist, delta.Marker{Changed: 1, Vanished: 1},
-		b.item("configmaps", delta.Sync, delta.SourceRelist, changed), vanished)
+		b.Item("configmaps", delta.Sync, delta.SourceRelist, changed), b.Vanished("configmaps", old))
 	b.at("12:12")
 	b.write(delta.Updated, "deployments", b.web(secondUID, "helm", 2, "nginx:2", ""))
-	b.sink.Close()
+	b.Close()
 	b.at("12:20")
-	b.open()
+	b.Open()
 	b.at("12:16") // within the pause
-	late := b.item("deployments", delta.Updated, delta.SourceWatch, b.web(secondUID, "kubectl/scale", 4, "nginx:2", ""))
-	late.Occurred = b.now
+	late := b.Item("deployments", delta.Updated, delta.SourceWatch, b.web(secondUID, "kubectl/scale", 4, "nginx:2", ""))
+	late.Occurred = b.Now
 	b.at("12:21")
-	late.Observed = b.now
-	b.commit(late)
+	late.Observed = b.Now
+	b.Commit(late)
 	return b
 }
 
@@ -219,7 +154,7 @@ type answer struct {
 // replayed calls the program on the record.
 func (b *book) replayed(t *testing.T, args ...string) answer {
 	t.Helper()
-	return b.replayedAs(t, b.db.URL(), args...)
+	return b.replayedAs(t, b.DB.URL(), args...)
 }
 
 func (b *book) replayedAs(t *testing.T, url string, args ...string) answer {

@@ -75,7 +75,7 @@ func TestCoverageAsJSON(t *testing.T) {
 
 func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
 	h := newHarbour(t)
-	require.NoError(t, h.sink.RecordServer(t.Context(), "/api", []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
+	require.NoError(t, h.Sink.RecordServer(t.Context(), "/api", []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
 		{"metadata":{"name":""},"versions":[{"version":"v1","resources":[
 			{"resource":"bindings","singularResource":"binding","responseKind":{"kind":"Binding"},"scope":"Namespaced","verbs":["create"]},
 			{"resource":"pods","singularResource":"pod","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["list","watch"]},
@@ -85,7 +85,7 @@ func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
 	require.Equal(t, "Not recorded: services. The recorder never saw it, though the server offered it.\n", got.out)
 	require.Equal(t, 1, h.replayed(t, "coverage", "service", "--fail-if-incomplete").code)
 
-	h.db.Exec(t, `UPDATE kuberewind.epochs SET config = jsonb_set(config::jsonb, '{exclude}', '["services"]')`)
+	h.DB.Exec(t, `UPDATE kuberewind.epochs SET config = jsonb_set(config::jsonb, '{exclude}', '["services"]')`)
 	got = h.replayed(t, "coverage", "services,pods")
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `^Complete until \S+, when recording stopped: 1 resource, each from its first list on\. Not recorded: services\. The recorder's settings exclude it: .*services.*\.\n`, got.out)

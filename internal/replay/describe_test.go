@@ -9,9 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // inBadRollout is in the middle of the rollout that fails, ten seconds after it began.
@@ -162,8 +160,8 @@ func TestDescribeNamesTheListsThatAreNotOnRecord(t *testing.T) {
 	events := `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":""},"versions":[{"version":"v1","resources":[` +
 		`{"resource":"pods","singularResource":"pod","responseKind":{"kind":"Pod"},"scope":"Namespaced","verbs":["get","list","watch"]},` +
 		`{"resource":"events","singularResource":"event","responseKind":{"kind":"Event"},"scope":"Namespaced","verbs":["get","list","watch"]}]}]}]}`
-	require.NoError(t, h.sink.RecordServer(t.Context(), "/api", []byte(events)))
-	h.commit(postgres.Item{Stream: h.streams["pods"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "no right"}})
+	require.NoError(t, h.Sink.RecordServer(t.Context(), "/api", []byte(events)))
+	h.interrupted("pods", "forbidden", "no right")
 	got = h.replayed(t, "describe", "pod/other", "-n", "shop")
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "changes of pods after")
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: events were not on record at this instant")

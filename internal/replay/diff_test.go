@@ -80,7 +80,7 @@ func TestTheFormsOfADiff(t *testing.T) {
 	require.Equal(t, `--- a/deployments.apps/shop/web	rv 103
 +++ b/deployments.apps/shop/web	rv 105
 @@ -1,15 +1,17 @@
- apiVersion: v1
+ apiVersion: apps/v1
  kind: Deployment
  metadata:
 +  labels:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -31,14 +32,14 @@ var harbourResources = []postgres.StreamSpec{
 // is writes one delta of an object, of which text is what follows its uid and resource version.
 func (h *harbour) is(kind delta.Type, resource, name, uid, apiVersion, text string) {
 	h.t.Helper()
-	h.rv++
+	h.RV++
 	namespace, metadata := "", ""
 	objectKind := map[string]string{"pods": "Pod", "namespaces": "Namespace", "customresourcedefinitions": "CustomResourceDefinition", "widgets": "Widget"}[resource]
 	if resource == "pods" || resource == "widgets" {
 		namespace, metadata = "shop", `"namespace":"shop",`
 	}
-	doc := docOf(h.t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"%s`, apiVersion, objectKind, metadata, name, uid, h.rv, text))
-	h.write(kind, resource, &served{namespace: namespace, name: name, uid: uid, rv: fmt.Sprint(h.rv), doc: doc})
+	doc := docOf(h.t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"%s`, apiVersion, objectKind, metadata, name, uid, h.RV, text))
+	h.write(kind, resource, &booktest.Object{Namespace: namespace, Name: name, UID: uid, RV: fmt.Sprint(h.RV), Content: doc})
 }
 
 func (h *harbour) discovery(widgets string) {
@@ -61,7 +62,7 @@ func (h *harbour) discovery(widgets string) {
 	}
 	for path, items := range documents {
 		text := `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[` + items + `]}`
-		require.NoError(h.t, h.sink.RecordServer(h.t.Context(), path, []byte(text)))
+		require.NoError(h.t, h.Sink.RecordServer(h.t.Context(), path, []byte(text)))
 	}
 }
 
@@ -84,9 +85,7 @@ func newHarbour(t *testing.T) *harbour {
 	t.Helper()
 	h := &harbour{newBook(t)}
 	for _, spec := range harbourResources {
-		stream, err := h.sink.Stream(t.Context(), spec)
-		require.NoError(t, err)
-		h.streams[spec.Resource] = stream
+		h.Follow(spec)
 		h.listed(spec.Resource, "first_list", delta.SourceList, delta.Marker{})
 	}
 	definition := func(version, column, path string) string {
@@ -193,7 +192,7 @@ func TestWhatCannotBeAnsweredSaysWhatToDo(t *testing.T) {
 func TestADamagedObjectIsNamedAndTheOthersAreShown(t *testing.T) {
 	h := newHarbour(t)
 	var seq int64
-	require.NoError(t, h.db.Pool(t).QueryRow(t.Context(), `UPDATE kuberewind.deltas_data SET object = replace(object::text, 'worker-1', 'worker-9')::json
+	require.NoError(t, h.DB.Pool(t).QueryRow(t.Context(), `UPDATE kuberewind.deltas_data SET object = replace(object::text, 'worker-1', 'worker-9')::json
 		WHERE object::text LIKE '%worker-1%' AND object::text LIKE '%11:50%' RETURNING seq`).Scan(&seq))
 	got := h.replayed(t, "get", "pods", "-n", "shop", "-o", "name", "--at", at("12:04"))
 	require.Equal(t, 1, got.code)
@@ -213,10 +212,10 @@ func TestADamagedObjectIsNamedAndTheOthersAreShown(t *testing.T) {
 
 func TestAnAuditorMayReadAndAStrangerLearnsWhatIsMissing(t *testing.T) {
 	h := newHarbour(t)
-	got := h.replayedAs(t, h.db.Login(t, "kuberewind_auditor"), "get", "pods", "-A", "-o", "name", "--at", at("12:04"))
+	got := h.replayedAs(t, h.DB.Login(t, "kuberewind_auditor"), "get", "pods", "-A", "-o", "name", "--at", at("12:04"))
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, "pod/other\npod/web\n", got.out)
-	got = h.replayedAs(t, h.db.Login(t), "get", "pods", "-A")
+	got = h.replayedAs(t, h.DB.Login(t), "get", "pods", "-A")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, "GRANT kuberewind_auditor TO")
 }
@@ -226,7 +225,7 @@ func TestASignalEndsACommand(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&signals.Signal{Name: "SIGINT", Code: 130})
 	var out bytes.Buffer
-	code := Execute(ctx, "replay", []string{"get", "pods", "-A", "--database", h.db.URL()}, genericiooptions.IOStreams{Out: &out, ErrOut: &out})
+	code := Execute(ctx, "replay", []string{"get", "pods", "-A", "--database", h.DB.URL()}, genericiooptions.IOStreams{Out: &out, ErrOut: &out})
 	require.Equal(t, 130, code)
 	require.Empty(t, out.String())
 }

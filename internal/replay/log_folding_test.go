@@ -20,7 +20,7 @@ import (
 // newScene is the recording of the scene, in a database of its own.
 func newScene(t *testing.T) *book {
 	t.Helper()
-	b := &book{t: t, db: pgtest.New(t, scenetest.Record)}
+	b := bookOf(t, pgtest.New(t, scenetest.Record))
 	return b
 }
 
@@ -108,7 +108,7 @@ func TestAReaderOfTheLogSeesThatAPodWasEvicted(t *testing.T) {
 		require.Regexp(t, `(?m)^ \S+  Updated  Pod billing/ledger-\S+ +- +evicted\n [^ ]`, got.out, args)
 	}
 	var pod string
-	require.NoError(t, b.db.Connect(t).QueryRow(t.Context(), `
+	require.NoError(t, b.DB.Connect(t).QueryRow(t.Context(), `
 		SELECT name FROM kuberewind.changes WHERE namespace = 'shop' AND kind = 'Pod' AND new::text LIKE '%EvictionByEvictionAPI%' ORDER BY seq LIMIT 1`).Scan(&pod))
 	for _, args := range []string{"log pod/" + pod, "story deployment/web"} {
 		got := b.replayed(t, append(strings.Fields(args), "-n", "shop", "--verbose=false")...)

@@ -129,7 +129,7 @@ func TestADiffOfALogIsYAMLWithoutBookkeeping(t *testing.T) {
     --- a/deployments.apps/shop/web  the version before
     +++ b/deployments.apps/shop/web  rv 105
     @@ -1,6 +1,8 @@
-     apiVersion: v1
+     apiVersion: apps/v1
      kind: Deployment
      metadata:
     +  labels:
@@ -196,13 +196,13 @@ func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
 func TestWhereARecordingOrAGapBeginsIsALineBetweenTheDeltas(t *testing.T) {
 	b := newBook(t)
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
-	first := b.item("configmaps", delta.Sync, delta.SourceList, settings)
-	first.Observed = b.now
-	b.now = b.now.Add(time.Millisecond) // A list ends after what it held was observed.
+	first := b.Item("configmaps", delta.Sync, delta.SourceList, settings)
+	first.Observed = b.Now
+	b.Now = b.Now.Add(time.Millisecond) // A list ends after what it held was observed.
 	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{}, first)
 	b.at("12:02")
 	b.write(delta.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`))
-	b.commit(postgres.Item{Stream: b.streams["configmaps"].ID(), Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "expired", Detail: "too old"}})
+	b.interrupted("configmaps", "expired", "too old")
 
 	got := b.replayed(t, "log", "configmap/settings", "-n", "shop", "-o", "json")
 	require.Zero(t, got.code, got.err)
@@ -232,7 +232,7 @@ func TestALogOfNothingSaysSo(t *testing.T) {
 // damage changes a row as nobody is meant to.
 func (b *book) damage(sql string, args ...any) {
 	b.t.Helper()
-	conn, err := pgx.Connect(context.Background(), b.db.URL())
+	conn, err := pgx.Connect(context.Background(), b.DB.URL())
 	require.NoError(b.t, err)
 	defer func() { require.NoError(b.t, conn.Close(context.Background())) }()
 	tag, err := conn.Exec(context.Background(), sql, args...)
@@ -274,7 +274,7 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 	var errOut strings.Builder
 	code := make(chan int, 1)
 	go func() {
-		args := []string{"log", "deployments", "-n", "shop", "-f", "--since", "seq:15", "--utc", "--database", b.db.URL()}
+		args := []string{"log", "deployments", "-n", "shop", "-f", "--since", "seq:15", "--utc", "--database", b.DB.URL()}
 		code <- Execute(ctx, "replay", args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &errOut})
 		_ = writer.Close() // which a pipe does not refuse
 	}()
@@ -310,10 +310,10 @@ func TestTenThousandVersionsOfOneObjectStreamThrough(t *testing.T) {
 		for range 500 {
 			n++
 			o := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", fmt.Sprintf(`,"data":{"n":"v%d","filler":%q}`, n, filler))
-			items = append(items, b.item("configmaps", kind, delta.SourceWatch, o))
+			items = append(items, b.Item("configmaps", kind, delta.SourceWatch, o))
 			kind = delta.Updated
 		}
-		b.commit(items...)
+		b.Commit(items...)
 	}
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	var lines, peak int
@@ -330,7 +330,7 @@ func TestTenThousandVersionsOfOneObjectStreamThrough(t *testing.T) {
 	runtime.ReadMemStats(&memory)
 	start := int(memory.HeapAlloc)
 	var errOut strings.Builder
-	code := Execute(t.Context(), "replay", []string{"log", "configmap/settings", "-n", "shop", "--database", b.db.URL()},
+	code := Execute(t.Context(), "replay", []string{"log", "configmap/settings", "-n", "shop", "--database", b.DB.URL()},
 		genericiooptions.IOStreams{In: strings.NewReader(""), Out: counter, ErrOut: &errOut})
 	require.Zero(t, code, errOut.String())
 	require.Equal(t, versions+2, lines, "a title, and since when it is recorded")
@@ -343,7 +343,7 @@ func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
 func TestAnAuditorReadsTheLogAndLearnsThatTheChainIsClosedToHim(t *testing.T) {
 	b := story(t)
-	login := b.db.Login(t, migrations.AuditorRole)
+	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "log", "deployment/web", "-n", "shop", "--utc")
 	require.Zero(t, got.code, got.err)
 	got = b.replayedAs(t, login, "verify")

@@ -201,7 +201,7 @@ func TestOpenStartsAServerThatOtherCommandsFind(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		streams := genericiooptions.IOStreams{Out: write, ErrOut: io.Discard}
-		code <- Execute(ctx, "replay", []string{"open", "--database", b.db.URL()}, streams)
+		code <- Execute(ctx, "replay", []string{"open", "--database", b.DB.URL()}, streams)
 		_ = write.Close()
 	}()
 	printed := make([]byte, 4096)

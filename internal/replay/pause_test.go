@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -24,30 +25,30 @@ func outage(t *testing.T, before, after string) *book {
 	b.at("12:01")
 	b.write(delta.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
 	b.write(delta.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`))
-	stopped := b.now
-	b.sink.Close()
+	stopped := b.Now
+	b.Close()
 	b.at("12:20")
-	started := b.now
-	b.open()
+	started := b.Now
+	b.Open()
 
 	made := func(clock, name, uid string) postgres.Item {
 		b.at(clock)
-		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
-		return b.late(delta.Added, "configmaps", o, b.now)
+		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.Now.Format(time.RFC3339)), `,"data":{}`)
+		return b.late(delta.Added, "configmaps", o, b.Now)
 	}
 	first := made(before, "first", oldUID)
-	b.now = stopped // An entry of a scale has no time, so the newest is from before.
+	b.Now = stopped // An entry of a scale has no time, so the newest is from before.
 	scaled := b.late(delta.Updated, "deployments", b.web(webUID, "hpa", 5, "nginx:2", ""), stopped)
 	deleted := b.late(delta.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
 	again := made(after, "settings", secondUID)
 	b.at("12:21")
-	b.commit(first, scaled, deleted, again)
+	b.Commit(first, scaled, deleted, again)
 	return b
 }
 
 // late is a delta that is caught up on.
-func (b *book) late(kind delta.Type, resource string, o *served, occurred time.Time) postgres.Item {
-	it := b.item(resource, kind, delta.SourceWatch, o)
+func (b *book) late(kind delta.Type, resource string, o *booktest.Object, occurred time.Time) postgres.Item {
+	it := b.Item(resource, kind, delta.SourceWatch, o)
 	it.Occurred = occurred
 	return it
 }
@@ -125,22 +126,22 @@ func rolledOut(t *testing.T, before, after string) *book {
 	}
 	b.at("12:01")
 	b.write(delta.Added, "deployments", b.web(webUID, "helm", 3, "nginx:2", ""))
-	stopped := b.now
-	b.sink.Close()
+	stopped := b.Now
+	b.Close()
 	b.at("12:20")
-	b.open()
+	b.Open()
 	made := func(clock, name, uid string) postgres.Item {
 		b.at(clock)
-		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.now.Format(time.RFC3339)), `,"data":{}`)
-		return b.late(delta.Added, "configmaps", o, b.now)
+		o := b.object("configmaps", "shop", name, uid, "helm", fmt.Sprintf(`"creationTimestamp":%q,`, b.Now.Format(time.RFC3339)), `,"data":{}`)
+		return b.late(delta.Added, "configmaps", o, b.Now)
 	}
 	image := func(manager, image string) postgres.Item {
-		b.now = stopped // An entry of that time proves nothing.
+		b.Now = stopped // An entry of that time proves nothing.
 		return b.late(delta.Updated, "deployments", b.web(webUID, manager, 3, image, ""), stopped)
 	}
 	items := []postgres.Item{made(before, "first", oldUID), image("kubectl-set", "nginx:3"), made(after, "second", secondUID), image("helm", "nginx:4")}
 	b.at("12:21")
-	b.commit(items...)
+	b.Commit(items...)
 	return b
 }
 

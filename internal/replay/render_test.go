@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 )
 
@@ -195,8 +196,8 @@ func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
 	h.is(delta.Updated, "customresourcedefinitions", "widgets.example.com", crdUID, "apiextensions.k8s.io/v1", `},"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[
 		{"name":`+jsonText(t, "C"+steering)+`,"type":"string","jsonPath":".spec.text"}]}]}}`)
-	h.write(delta.Added, "widgets", &served{namespace: steering, name: steering, uid: steerUID, rv: "900",
-		doc: docOf(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":`+jsonText(t, steering)+`,"name":`+jsonText(t, steering)+`,"labels":{"l":`+jsonText(t, steering)+`,`+jsonText(t, steering)+`:"k"},"uid":"`+steerUID+`","resourceVersion":"900"},"spec":{"text":`+jsonText(t, steering)+`}}`)})
+	h.write(delta.Added, "widgets", &booktest.Object{Namespace: steering, Name: steering, UID: steerUID, RV: "900",
+		Content: docOf(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":`+jsonText(t, steering)+`,"name":`+jsonText(t, steering)+`,"labels":{"l":`+jsonText(t, steering)+`,`+jsonText(t, steering)+`:"k"},"uid":"`+steerUID+`","resourceVersion":"900"},"spec":{"text":`+jsonText(t, steering)+`}}`)})
 	h.discovery("v1")
 	for _, args := range []string{
 		"get wd -A", "get wd -A -L l", "get wd -A --show-labels", "get wd -A --show-labels --sort-by .spec.text", "get wd -A -o wide", "get wd -A -o name", "get wd -A -o json", "get wd -A -o yaml", "snapshot", "snapshot --format json",
@@ -225,7 +226,7 @@ func TestATemplatePrintsAValueAsItIsButNotToATerminal(t *testing.T) {
 
 	keyboard, screen := openTerminal(t)
 	var errOut bytes.Buffer
-	require.Zero(t, Execute(t.Context(), "replay", append(args, "--database", h.db.URL()), genericiooptions.IOStreams{In: strings.NewReader(""), Out: screen, ErrOut: &errOut}), errOut.String())
+	require.Zero(t, Execute(t.Context(), "replay", append(args, "--database", h.DB.URL()), genericiooptions.IOStreams{In: strings.NewReader(""), Out: screen, ErrOut: &errOut}), errOut.String())
 	_, err := screen.WriteString("\n")
 	require.NoError(t, err)
 	shown := make([]byte, 100)

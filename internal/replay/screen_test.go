@@ -37,7 +37,7 @@ func (b *book) onScreen(t *testing.T, columns uint16, args ...string) string {
 		shown <- strings.ReplaceAll(string(text), "\r\n", "\n")
 	}()
 	var errors bytes.Buffer
-	args = append(args, "--utc", "--no-pager", "--database", b.db.URL())
+	args = append(args, "--utc", "--no-pager", "--database", b.DB.URL())
 	code := Execute(t.Context(), "replay", args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: screen, ErrOut: &errors})
 	require.NoError(t, screen.Close())
 	text := <-shown

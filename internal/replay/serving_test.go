@@ -44,7 +44,7 @@ func (b *book) asked(t *testing.T, args ...string) answer {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
-	code := Execute(t.Context(), "replay", append([]string{"--database", b.db.URL()}, args...), streams)
+	code := Execute(t.Context(), "replay", append([]string{"--database", b.DB.URL()}, args...), streams)
 	return answer{code: code, out: out.String(), err: errOut.String()}
 }
 
@@ -63,7 +63,7 @@ func (b *book) serveTo(t *testing.T, read io.Reader, write io.WriteCloser, args 
 	code := make(chan int, 1)
 	var errOut bytes.Buffer
 	go func() {
-		code <- Execute(ctx, "replay", append([]string{"serve", "--database", b.db.URL()}, args...), genericiooptions.IOStreams{Out: write, ErrOut: &errOut})
+		code <- Execute(ctx, "replay", append([]string{"serve", "--database", b.DB.URL()}, args...), genericiooptions.IOStreams{Out: write, ErrOut: &errOut})
 		_ = write.Close()
 	}()
 	scanner, wanted := bufio.NewScanner(read), 4
@@ -106,8 +106,8 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 
 	lines, end := b.serve(t, "--audit-log", log)
 	require.Equal(t, []string{
-		fmt.Sprintf("replay --database '%s' exec --at 10m -- kubectl get pods -A", config.MaskURL(b.db.URL())),
-		fmt.Sprintf("replay --database '%s' exec --at 10m -- k9s", config.MaskURL(b.db.URL())),
+		fmt.Sprintf("replay --database '%s' exec --at 10m -- kubectl get pods -A", config.MaskURL(b.DB.URL())),
+		fmt.Sprintf("replay --database '%s' exec --at 10m -- k9s", config.MaskURL(b.DB.URL())),
 		fmt.Sprintf("kill %d", os.Getpid()),
 	}, lines[:3])
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, lines[3], "no code is in a log")
@@ -289,7 +289,7 @@ func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
 	require.NoError(t, err)
 	name := filepath.Join(t.TempDir(), env.ProgramName)
 	require.NoError(t, os.Symlink(self, name))
-	return exec.Command(name, append([]string{"exec", "--database", b.db.URL(), "--at", "seq:5", "--"}, args...)...)
+	return exec.Command(name, append([]string{"exec", "--database", b.DB.URL(), "--at", "seq:5", "--"}, args...)...)
 }
 
 // ended is the exit code of a program that has to end soon.

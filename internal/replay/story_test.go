@@ -67,7 +67,7 @@ func TestTheStoryOfADeploymentIndentsWhatItOwnsAndSumsUpItsRollouts(t *testing.T
 // imageSeq is the delta that gave the Deployment web an image.
 func imageSeq(t *testing.T, b *book, tag string) (seq int64) {
 	t.Helper()
-	require.NoError(t, b.db.Connect(t).QueryRow(t.Context(), `SELECT min(seq) FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'web' AND type = 'Updated' AND new = $1`,
+	require.NoError(t, b.DB.Connect(t).QueryRow(t.Context(), `SELECT min(seq) FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'web' AND type = 'Updated' AND new = $1`,
 		fmt.Sprintf("%q", "registry.example/web:"+tag)).Scan(&seq))
 	return seq
 }
@@ -216,7 +216,7 @@ func TestAStoryOfNobodySaysWhy(t *testing.T) {
 func TestADamagedDeltaIsALineOfTheStory(t *testing.T) {
 	b := newScene(t)
 	seq := imageSeq(t, b, "v2-broken")
-	_, err := b.db.Connect(t).Exec(t.Context(), `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = $1`, seq)
+	_, err := b.DB.Connect(t).Exec(t.Context(), `UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = $1`, seq)
 	require.NoError(t, err)
 	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
 	require.Equal(t, 1, got.code)

@@ -44,9 +44,9 @@ func TestWhatWasChangedSinceBreaksTheChain(t *testing.T) {
 
 func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	b := story(t)
-	login := b.db.Login(t, migrations.AuditorRole)
+	login := b.DB.Login(t, migrations.AuditorRole)
 	var digest, first string
-	require.NoError(t, b.db.Pool(t).QueryRow(t.Context(), `
+	require.NoError(t, b.DB.Pool(t).QueryRow(t.Context(), `
 		SELECT max(encode(digest, 'hex')) FILTER (WHERE batch = 5), max(encode(digest, 'hex')) FILTER (WHERE batch = 1) FROM kuberewind.batches`).Scan(&digest, &first))
 	check := func(head string, code int, text string) {
 		t.Helper()
@@ -66,9 +66,9 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	got := b.replayedAs(t, login, "verify", "--head", "5:"+digest, "-o", "json")
 	require.Contains(t, got.out, `"outcome": "equal"`)
 
-	b.db.Exec(t, `DELETE FROM kuberewind.batches WHERE batch <= 5`)
+	b.DB.Exec(t, `DELETE FROM kuberewind.batches WHERE batch <= 5`)
 	check("5:"+digest, 1, "Commit 5 is missing, and no prune says that it was dropped.")
-	b.db.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
+	b.DB.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
 		SELECT cluster, '2026-03-09', 5, decode('`+digest+`', 'hex'), 1, now(), 'x', 'y' FROM kuberewind.clusters`)
 	check("5:"+digest, 0, "Commit 5 has this digest, says the prune of 2026-03-09. A prune row is not part of the chain.")
 	check("5:"+first, 1, "Commit 5 has another digest, says the prune of 2026-03-09: "+digest)
@@ -77,12 +77,12 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 
 func TestACountThatWasChangedByHandIsFound(t *testing.T) {
 	b := story(t)
-	login := b.db.Login(t, migrations.AuditorRole)
+	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, "activity: 0 deltas in 0 blocks were counted again; 15 are not counted ahead\nThe counts hold.\n", got.out)
 
-	pool, err := postgres.NewCounterPool(t.Context(), b.db.Login(t, migrations.WriterRole), activity.Session)
+	pool, err := postgres.NewCounterPool(t.Context(), b.DB.Login(t, migrations.WriterRole), activity.Session)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	counter := activity.NewCounter(pool, history.Cluster{Number: 1}, activity.Options{Block: 5, Busy: 1})
@@ -92,7 +92,7 @@ func TestACountThatWasChangedByHandIsFound(t *testing.T) {
 	require.Equal(t, "activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead\nThe counts hold.\n", got.out)
 
 	const dropIt = "The counts do not hold. DELETE FROM kuberewind.activity drops them, and a recorder counts again. The record itself is not concerned.\n"
-	b.db.Exec(t, `UPDATE kuberewind.activity SET counts[1] = counts[1] + 1 WHERE first_seq = 1 AND width = 'hour'`)
+	b.DB.Exec(t, `UPDATE kuberewind.activity SET counts[1] = counts[1] + 1 WHERE first_seq = 1 AND width = 'hour'`)
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Equal(t, 1, got.code, got.err)
 	require.Equal(t, `FAIL activity: seq 1: hour 2026-03-10T12:00:00Z, deployments.apps, class added, namespace shop, manager kubectl-create: 2 are on record as counted, and there are 1
@@ -110,14 +110,14 @@ activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
 		"are counted in another row":           `UPDATE kuberewind.activity SET last_seq = 7 WHERE first_seq = 1`,
 		"0 are on record as counted, and the":  `UPDATE kuberewind.activity SET namespaces[1] = 'elsewhere' WHERE first_seq = 1`,
 	} {
-		b.db.Exec(t, damage)
+		b.DB.Exec(t, damage)
 		got = b.replayedAs(t, login, "verify", "--activity", "-o", "json")
 		require.Equal(t, 1, got.code, damage)
 		require.Contains(t, got.out, name)
 		require.Contains(t, got.out, `"holds": false`)
 		require.NoError(t, counter.Rebuild(t.Context()))
 	}
-	b.db.Exec(t, `UPDATE kuberewind.activity SET classifier = 99`)
+	b.DB.Exec(t, `UPDATE kuberewind.activity SET classifier = 99`)
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code)
 	require.Contains(t, got.out, "activity: another version counted 15 deltas: these counts are not used, and a recorder makes them again\n")
@@ -133,7 +133,7 @@ func TestAListThatNeverEndsIsNotCompared(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
-			fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":%q}}`, b.config.ClusterUID)
+			fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":%q}}`, b.Config.ClusterUID)
 			return
 		}
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"1","continue":"again"},"items":[]}`)

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/serve/page"
-	"github.com/kuberewind/kuberewind/internal/timelinetest"
 )
 
 // password is a value that is erased while the page shows it.
@@ -39,7 +39,7 @@ func TestBadInputInABrowser(t *testing.T) {
 	}
 	chromium, codes := need(t), page.NewCodes()
 	sites := map[string]*site{
-		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes, func(*timelinetest.Book) {}), "overtaken": setBack(t, codes, overtake),
+		"erased": erased(t, codes), "pruned": pruned(t, codes), "setBack": setBack(t, codes, func(*booktest.Shop) {}), "overtaken": setBack(t, codes, overtake),
 		"away": away(t, codes), "ended": ended(t, codes), "busy": busy(t, codes), "asleep": asleep(t, codes), "hostile": evilRecord(t, codes),
 	}
 	happening(t, chromium, "badinput/badinput.test.mjs", sites, "KUBEREWIND_CODES="+links(t, codes.New), "KUBEREWIND_PASSWORD="+password, "KUBEREWIND_EVIL="+evil)
@@ -95,7 +95,7 @@ func on(t *testing.T, codes *page.Codes, db *pgtest.Database) string {
 	return servePage(t, codes, 0, cluster(open(t, db), ""))
 }
 
-func settings(b *timelinetest.Book, kind delta.Type, value string) {
+func settings(b *booktest.Shop, kind delta.Type, value string) {
 	fields, _ := json.Marshal(map[string]string{"value": value}) // never fails
 	b.Watched(kind, "configmaps", "settings", fmt.Sprintf(`"annotations":%s,`, fields), fmt.Sprintf(`,"data":%s`, fields))
 }
@@ -103,7 +103,7 @@ func settings(b *timelinetest.Book, kind delta.Type, value string) {
 // erased is a record in which a value was set, and replaced.
 func erased(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "plain")
 	b.Now = b.Now.Add(time.Minute)
@@ -126,22 +126,22 @@ func erased(t *testing.T, codes *page.Codes) *site {
 // pruned is a record of two days, of which the first can go.
 func pruned(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "first day")
 	b.Watched(delta.Added, "pods", "short", "", "")
 	b.Watched(delta.Deleted, "pods", "short", "", "")
-	b.Now = timelinetest.Noon.AddDate(0, 0, 1)
+	b.Now = booktest.Noon.AddDate(0, 0, 1)
 	b.Sweep()
 	b.Now = b.Now.Add(time.Hour)
 	settings(b, delta.Updated, "second day")
-	return &site{on(t, codes, b.DB), map[string]func(){"prune": func() { prune(t, b.DB.Connect(t), timelinetest.Noon.AddDate(0, 0, 1)) }}}
+	return &site{on(t, codes, b.DB), map[string]func(){"prune": func() { prune(t, b.DB.Connect(t), booktest.Noon.AddDate(0, 0, 1)) }}}
 }
 
 // setBack is a record that is restored from an older copy, and what happens to it then.
-func setBack(t *testing.T, codes *page.Codes, then func(*timelinetest.Book)) *site {
+func setBack(t *testing.T, codes *page.Codes, then func(*booktest.Shop)) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "before the copy")
 	admin, older, gone := owner(t, b.DB), b.DB.Name()+"_older", b.DB.Name()+"_gone"
@@ -172,7 +172,7 @@ func setBack(t *testing.T, codes *page.Codes, then func(*timelinetest.Book)) *si
 }
 
 // overtake records more than there was before.
-func overtake(b *timelinetest.Book) {
+func overtake(b *booktest.Shop) {
 	b.Open()
 	for range 9 {
 		b.Now = b.Now.Add(time.Second)
@@ -195,7 +195,7 @@ func owner(t *testing.T, db *pgtest.Database) *pgx.Conn {
 // away is a record whose database goes and comes back.
 func away(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "first")
 	settings(b, delta.Updated, "plain")
@@ -207,7 +207,7 @@ func away(t *testing.T, codes *page.Codes) *site {
 // ended is a record whose recorder records, ends, is killed, and does not reach its cluster.
 func ended(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "first")
 	commit := func(at time.Time) {
@@ -225,7 +225,7 @@ func ended(t *testing.T, codes *page.Codes) *site {
 // busy is a record that goes on.
 func busy(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "first")
 	b.Watched(delta.Added, "pods", "web", "", "")
@@ -241,7 +241,7 @@ func busy(t *testing.T, codes *page.Codes) *site {
 // asleep is a record to which a day is added.
 func asleep(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	b.List()
 	settings(b, delta.Added, "noon")
 	settings(b, delta.Updated, "evening")
@@ -255,7 +255,7 @@ func asleep(t *testing.T, codes *page.Codes) *site {
 // evilRecord holds texts that a browser would run.
 func evilRecord(t *testing.T, codes *page.Codes) *site {
 	t.Helper()
-	b := timelinetest.NewBook(t)
+	b := booktest.NewShop(t)
 	text, err := json.Marshal(evil)
 	require.NoError(t, err)
 	b.List()

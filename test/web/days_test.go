@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -18,7 +19,7 @@ import (
 // wordsOfDays are what filters of the record of days name.
 func wordsOfDays() timelinetest.Words {
 	return timelinetest.Words{
-		Namespaces: []string{timelinetest.Namespace, "nowhere"},
+		Namespaces: []string{booktest.Namespace, "nowhere"},
 		Resources:  []string{"pods", "deployments.apps", "nodes", "configmaps", "leases.coordination.k8s.io", "things.example.com"},
 		Names:      []string{"web*", "*-1*", "n*", "*"},
 		Managers:   []string{"nobody"},
@@ -28,7 +29,7 @@ func wordsOfDays() timelinetest.Words {
 
 // A days is a record of seven days, in which something of each kind is not known.
 type days struct {
-	*timelinetest.Book
+	*booktest.Shop
 	random *rand.Rand
 	lives  map[string]int  // how many a resource and name had
 	made   map[string]bool // whether it lives
@@ -41,26 +42,26 @@ const hurtLabel = "app=hurt"
 
 func newDays(t *testing.T, random *rand.Rand) *days {
 	t.Helper()
-	d := &days{Book: timelinetest.NewBook(t), random: random, lives: map[string]int{}, made: map[string]bool{}}
+	d := &days{Shop: booktest.NewShop(t), random: random, lives: map[string]int{}, made: map[string]bool{}}
 	d.first()
 	d.gaps()
-	d.lost = timelinetest.Noon.AddDate(0, 0, 3).Truncate(24 * time.Hour)
-	d.until(timelinetest.Noon.AddDate(0, 0, 4))
+	d.lost = booktest.Noon.AddDate(0, 0, 3).Truncate(24 * time.Hour)
+	d.until(booktest.Noon.AddDate(0, 0, 4))
 	d.paused()
 	d.damaged(t)
 	d.later()
 	d.Lose(d.lost)
-	prune(t, d.DB.Connect(t), timelinetest.Noon.AddDate(0, 0, 1))
+	prune(t, d.DB.Connect(t), booktest.Noon.AddDate(0, 0, 1))
 	return d
 }
 
 // first is a day that is pruned later. On the second, the clock steps.
 func (d *days) first() {
 	d.ListBut("things", d.Delta(delta.Sync, delta.SourceList, "nodes", "n1", "", ready("True")), d.Delta(delta.Sync, delta.SourceList, "nodes", "n2", "", ready("True")))
-	d.until(timelinetest.Noon.Add(20 * time.Hour))
+	d.until(booktest.Noon.Add(20 * time.Hour))
 	d.Sweep()
 	d.Stepped(d.Now.Add(90 * time.Second))
-	d.until(timelinetest.Noon.AddDate(0, 0, 1))
+	d.until(booktest.Noon.AddDate(0, 0, 1))
 }
 
 // gaps has Pods missed for three hours, and ConfigMaps not watched for one, in which nothing was missed.
@@ -72,7 +73,7 @@ func (d *days) gaps() {
 	d.Commit(d.Resumed("configmaps"))
 	d.Now = d.Now.Add(time.Hour)
 	d.Commit(d.Listed("pods", "expired", delta.SourceRelist))
-	d.until(timelinetest.Noon.AddDate(0, 0, 2))
+	d.until(booktest.Noon.AddDate(0, 0, 2))
 }
 
 // paused has no recorder for two hours. A recovered delta happened then.
@@ -87,7 +88,7 @@ func (d *days) paused() {
 		late = append(late, item)
 	}
 	d.Commit(late...)
-	d.until(timelinetest.Noon.AddDate(0, 0, 5))
+	d.until(booktest.Noon.AddDate(0, 0, 5))
 }
 
 // damaged has a version that cannot be read.
@@ -109,7 +110,7 @@ func (d *days) damaged(t *testing.T) {
 func (d *days) later() {
 	d.Now = d.Now.Add(time.Hour)
 	d.Commit(d.Delta(delta.Sync, delta.SourceList, "things", "t-1", "", ready("False")), d.Listed("things", "first_list", delta.SourceList))
-	d.until(timelinetest.Noon.AddDate(0, 0, 6))
+	d.until(booktest.Noon.AddDate(0, 0, 6))
 	d.Commit(d.Interrupted("deployments", "forbidden"))
 	d.Now = d.Now.Add(40 * time.Minute)
 	d.Watched(delta.Updated, "nodes", "n1", "", ready("Unknown"))
@@ -142,14 +143,14 @@ func (d *days) next() postgres.Item {
 	d.made[key] = kind != delta.Deleted
 	metadata := fmt.Sprintf(`"labels":{"app":%q},`, "web")
 	if resource == "pods" {
-		metadata += timelinetest.Owned("Deployment", "deployments", name)
+		metadata += booktest.Owned("Deployment", "deployments", name)
 	}
 	item := d.Delta(kind, delta.SourceWatch, resource, name, metadata, d.fields(resource))
 	if kind == delta.Added {
 		d.lives[key]++
 	}
 	if n := d.lives[key]; n > 1 {
-		item.Object.(*timelinetest.Version).Be(fmt.Sprint(timelinetest.UIDOf(resource, name), "-", n))
+		item.Object.(*booktest.Object).Be(fmt.Sprint(booktest.UIDOf(resource, name), "-", n))
 	}
 	return item
 }

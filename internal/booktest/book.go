@@ -1,0 +1,170 @@
+package booktest
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// Noon is when a Book begins, unless its options say otherwise.
+var Noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+// Options are how a Book begins.
+type Options struct {
+	Streams []postgres.StreamSpec
+	// Config is the configuration that the recorder notes, as JSON. The default includes everything.
+	Config string
+	// Begin is when it begins. The default is Noon.
+	Begin time.Time
+	// RV is the resource version before the first. The default is 100.
+	RV int
+}
+
+// A Book writes a record. No list has ended when it begins.
+type Book struct {
+	// DB is the database, nil of a Book that NewOn made.
+	DB   *pgtest.Database
+	Sink *postgres.Sink
+	// Config is what each recorder opens the record with.
+	Config postgres.Config
+	Now    time.Time
+	// Lag is the time from observation to commit.
+	Lag time.Duration
+	// RV is the newest resource version of the server.
+	RV int
+
+	t       testing.TB
+	specs   []postgres.StreamSpec
+	streams map[string]*postgres.Stream
+	live    map[string]map[string]*Object // by stream and key
+	uids    int
+}
+
+// New begins a Book in a database of its own.
+func New(t testing.TB, o Options) *Book {
+	t.Helper()
+	db := pgtest.New(t, pgtest.EmptyRecord)
+	b := NewOn(t, db.URL(), o)
+	b.DB = db
+	return b
+}
+
+// NewOn begins a Book on an empty record, such as that of a template. It has no DB. A template can be copied when the Book is closed.
+func NewOn(t testing.TB, url string, o Options) *Book {
+	t.Helper()
+	b := &Book{t: t, Now: o.Begin, RV: cmp.Or(o.RV, 100), specs: slices.Clone(o.Streams), live: map[string]map[string]*Object{}}
+	if b.Now.IsZero() {
+		b.Now = Noon
+	}
+	b.Config = postgres.Config{
+		URL: url, ClusterUID: "11111111-2222-3333-4444-555555555555", ClusterName: "test", Recorder: "test", Version: "v0",
+		ConfigJSON: []byte(cmp.Or(o.Config, `{"include":[],"exclude":[]}`)), Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return b.Now.Add(b.Lag) },
+	}
+	b.Open()
+	return b
+}
+
+// Open is a recorder that begins, or comes back. Its sink is closed with the test at the latest.
+func (b *Book) Open() {
+	b.t.Helper()
+	var err error
+	b.Sink, err = postgres.Open(context.Background(), b.Config)
+	require.NoError(b.t, err)
+	b.t.Cleanup(b.Sink.Close)
+	require.NoError(b.t, b.Sink.RecordPause(context.Background(), time.Time{}))
+	b.streams = map[string]*postgres.Stream{}
+	for _, spec := range b.specs {
+		b.open(spec)
+	}
+}
+
+// Follow adds a stream.
+func (b *Book) Follow(spec postgres.StreamSpec) {
+	b.t.Helper()
+	b.specs = append(b.specs, spec)
+	b.open(spec)
+}
+
+func (b *Book) open(spec postgres.StreamSpec) {
+	b.t.Helper()
+	st, err := b.Sink.Stream(context.Background(), spec)
+	require.NoError(b.t, err)
+	name := nameOf(spec)
+	b.streams[name] = st
+	if b.live[name] == nil {
+		b.live[name] = map[string]*Object{}
+	}
+}
+
+// Close is a recorder that stops.
+func (b *Book) Close() { b.Sink.Close() }
+
+// Pause is a recorder that stops, and comes back after d.
+func (b *Book) Pause(d time.Duration) {
+	b.t.Helper()
+	b.Close()
+	b.Now = b.Now.Add(d)
+	b.Open()
+}
+
+// nameOf is under what a Book knows a stream: its resource, and its scope if it has one.
+func nameOf(spec postgres.StreamSpec) string {
+	if spec.Scope != "" {
+		return spec.Resource + "/" + spec.Scope
+	}
+	return spec.Resource
+}
+
+// Names are those of its streams, in the order in which these began.
+func (b *Book) Names() (names []string) {
+	for _, spec := range b.specs {
+		names = append(names, nameOf(spec))
+	}
+	return names
+}
+
+// Stream is one of its streams.
+func (b *Book) Stream(name string) *postgres.Stream {
+	b.t.Helper()
+	st := b.streams[name]
+	require.NotNil(b.t, st, "the book has no stream %s", name)
+	return st
+}
+
+func (b *Book) spec(name string) postgres.StreamSpec {
+	b.t.Helper()
+	i := slices.IndexFunc(b.specs, func(s postgres.StreamSpec) bool { return nameOf(s) == name })
+	require.NotEqual(b.t, -1, i, "the book has no stream %s", name)
+	return b.specs[i]
+}
+
+// Commit writes items in one transaction. Those that do not say when they were observed were observed now.
+func (b *Book) Commit(items ...postgres.Item) *postgres.Batch {
+	b.t.Helper()
+	for i := range items {
+		if items[i].Observed.IsZero() {
+			items[i].Observed = b.Now
+		}
+		items[i].Version = "v1"
+	}
+	batch, err := b.Sink.Encode(items)
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.Sink.Commit(context.Background(), batch))
+	return batch
+}
+
+// LedBy names the recorder that was chosen, and when it said so last, in SQL.
+func (b *Book) LedBy(recorder, at string) {
+	b.t.Helper()
+	b.DB.Exec(b.t, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) VALUES ('`+b.Config.ClusterUID+`', '`+recorder+`', '', '6s', `+at+`)
+		ON CONFLICT (cluster_uid) DO UPDATE SET holder = excluded.holder, renewed_at = excluded.renewed_at`)
+}

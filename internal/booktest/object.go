@@ -1,0 +1,70 @@
+package booktest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kuberewind/kuberewind/patch"
+)
+
+// An Object is a version of one, as a server could serve it.
+type Object struct {
+	Namespace, Name, UID, RV string
+	Content                  patch.Doc
+}
+
+// GetNamespace is the namespace, "" of an object that has none.
+func (o *Object) GetNamespace() string { return o.Namespace }
+
+// GetName is the name.
+func (o *Object) GetName() string { return o.Name }
+
+// GetUID is the UID.
+func (o *Object) GetUID() types.UID { return types.UID(o.UID) }
+
+// GetResourceVersion is the resource version.
+func (o *Object) GetResourceVersion() string { return o.RV }
+
+// Doc is the object in canonical form.
+func (o *Object) Doc() patch.Doc { return o.Content }
+
+// Key is the object's name with its namespace.
+func (o *Object) Key() string { return Key(o.Namespace, o.Name) }
+
+// Key is a name with its namespace.
+func Key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Be gives the version another UID: what is made anew under a name is another life.
+func (o *Object) Be(uid string) {
+	o.Content = patch.Doc(strings.Replace(string(o.Content), fmt.Sprintf(`"uid":%q`, o.UID), fmt.Sprintf(`"uid":%q`, uid), 1))
+	o.UID = uid
+}
+
+// Next makes the next version of an object. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
+func (b *Book) Next(stream, namespace, name, uid, metadata, fields string) *Object {
+	b.t.Helper()
+	b.RV++
+	return b.At(b.RV, stream, namespace, name, uid, metadata, fields)
+}
+
+// At makes a version of an object with a resource version that may be an old one.
+func (b *Book) At(rv int, stream, namespace, name, uid, metadata, fields string) *Object {
+	b.t.Helper()
+	if namespace != "" {
+		metadata += fmt.Sprintf(`"namespace":%q,`, namespace)
+	}
+	of := b.spec(stream)
+	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"}%s}`,
+		strings.TrimPrefix(of.Group+"/"+of.Version, "/"), of.Kind, metadata, name, uid, rv, fields))
+	require.NoError(b.t, err)
+	return &Object{Namespace: namespace, Name: name, UID: uid, RV: strconv.Itoa(rv), Content: doc}
+}
