@@ -140,7 +140,7 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 	}
 }
 
-func TestWhoAsksForWhatPodsUsedIsToldWhatIsOnRecordInstead(t *testing.T) {
+func TestAnErrorForTheUsageOfPodsNamesWhatIsOnRecordInstead(t *testing.T) {
 	p := serve(t)
 	p.database.Exec(t, `UPDATE kuberewind.documents SET content = jsonb_set(content::jsonb, '{items,-1}', $${
 		"metadata": {"name": "metrics.k8s.io"},

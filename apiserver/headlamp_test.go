@@ -90,8 +90,8 @@ func may(verb string) string {
 		`{"verb": "` + verb + `", "group": "apps", "resource": "deployments", "namespace": "shop", "name": "web"}}}`
 }
 
-// TestWhatHeadlampAsksIsAnsweredAsItNeeds plays the requests of Headlamp from the choice of the cluster to the first views.
-func TestWhatHeadlampAsksIsAnsweredAsItNeeds(t *testing.T) {
+// TestRequestsOfHeadlampAreAnsweredAsItNeeds plays the requests of Headlamp from the choice of the cluster to the first views.
+func TestRequestsOfHeadlampAreAnsweredAsItNeeds(t *testing.T) {
 	served := serve(t)
 	served.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.handler.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "ada"})))

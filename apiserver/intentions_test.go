@@ -247,7 +247,7 @@ func TestABodyThatCannotBeReadIsAnIntentionWithoutAName(t *testing.T) {
 	})
 }
 
-func TestAClientAndTheLogAreToldOfAnIntentionThatCannotBeNoted(t *testing.T) {
+func TestAnIntentionThatCannotBeNotedIsAnErrorForTheClientAndInTheLog(t *testing.T) {
 	book := &notebook{failed: errors.New("the disk is full")}
 	p := book.served(serve(t))
 	code, text := p.post("/api/v1/namespaces/shop/pods", "application/json", strings.NewReader(`{}`))

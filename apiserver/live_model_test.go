@@ -210,7 +210,7 @@ func (c *client) apply(kind string, m *meta) error {
 	return c.saw(m.ResourceVersion)
 }
 
-func TestWhoListsAndWatchesTheEndOfTheRecordHoldsWhatItHolds(t *testing.T) {
+func TestAClientThatListsAndWatchesHoldsTheEndOfTheRecord(t *testing.T) {
 	pen := newPen(t)
 	pen.end()
 	live := serveLive(t, pen)

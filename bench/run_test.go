@@ -80,7 +80,7 @@ func withSuite(t *testing.T, parts ...part) (results string, bench func(args ...
 	}
 }
 
-func TestWhatIsCheckedIsWhatIsMeasured(t *testing.T) {
+func TestACheckFailsOnlyForTheMeasuresOfItsRun(t *testing.T) {
 	sloth := part{numbers: []string{"2", "3"}, run: func(ctx context.Context, run *measure.Run) error {
 		return run.Do(ctx, measure.Experiment{
 			Name: "sloth", Quantities: []measure.Quantity{{Name: "speed", Unit: "m/s"}}, Ways: []measure.Way{{Name: "ours", Run: slow}, {Name: "theirs", Run: slow}},

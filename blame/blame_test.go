@@ -101,7 +101,7 @@ func TestAnElementThatMovesKeepsItsVersion(t *testing.T) {
 `, l.blamed())
 }
 
-func TestWhatIsEqualInsideAReplacedValueKeepsItsVersion(t *testing.T) {
+func TestAnEqualPartOfAReplacedValueKeepsItsVersion(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"s":{"a":1,"b":{"c":1},"l":[1,2,3]}}`, nil)
 	l.becomes(`{"s":{"a":1,"b":{"c":2},"l":[9,2,3]}}`, func(v *history.Version) {

@@ -24,7 +24,7 @@ func drawRecord(t *rapid.T) Record {
 	return r
 }
 
-func TestWhatWasEncodedIsWhatIsDecoded(t *testing.T) {
+func TestABlockDecodesToTheObjectsThatWereEncoded(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,7 +45,7 @@ func TestWhatWasEncodedIsWhatIsDecoded(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoBlockIsAnError(t *testing.T) {
+func TestBytesThatAreNoBlockAreAnError(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	whole := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}, {Name: "b", Doc: patch.Doc(`{"a":1}`)}})

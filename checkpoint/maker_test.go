@@ -103,7 +103,7 @@ func TestCheckpointsAreMadeWhenTheyAreDue(t *testing.T) {
 	require.False(t, due)
 }
 
-func TestACheckpointWaitsWhileWhatLivesIsStoredAnew(t *testing.T) {
+func TestACheckpointWaitsWhileASweepRuns(t *testing.T) {
 	b := written(t, 1)
 	var hold atomic.Bool
 	hold.Store(true)
@@ -178,7 +178,7 @@ func blocked(t *testing.T, b *booktest.Shop) {
 	}, 5*time.Minute, 10*time.Millisecond)
 }
 
-func TestOfTwoThatMakeOneCheckpointTheLaterHasNothingToDo(t *testing.T) {
+func TestTheLaterOfTwoMakersHasNothingToDo(t *testing.T) {
 	b := written(t, 5)
 	tx, err := b.DB.Pool(t).Begin(t.Context())
 	require.NoError(t, err)

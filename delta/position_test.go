@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestHowAPositionMoves(t *testing.T) {
+func TestAPositionMovesAsTheTableSays(t *testing.T) {
 	const event, deleted, bookmark, seen, settled = "event", "deleted", "bookmark", "seen", "settled"
 	for name, test := range map[string]struct {
 		at       Position
@@ -62,7 +62,7 @@ func TestHowAPositionMoves(t *testing.T) {
 	}
 }
 
-func TestUpToWhereAPositionReaches(t *testing.T) {
+func TestAPositionReachesUpToTheVersionThatTheTableSays(t *testing.T) {
 	for _, test := range []struct {
 		at      Position
 		version string

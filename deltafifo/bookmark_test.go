@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOfConsecutiveBookmarksTheLastIsKept(t *testing.T) {
+func TestTheLastOfConsecutiveBookmarksIsKept(t *testing.T) {
 	q := New(Options{})
 	pods := q.FIFO(FIFOOptions{Stream: "pods", KeyFunction: nameOf})
 	jobs := q.FIFO(FIFOOptions{Stream: "jobs", KeyFunction: nameOf})

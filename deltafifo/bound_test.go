@@ -164,7 +164,7 @@ func TestCloseUnblocks(t *testing.T) {
 	}
 }
 
-func TestStatsTellHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
+func TestStatsSayHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		f := q.FIFO(FIFOOptions{KeyFunction: nameOf})
@@ -191,7 +191,7 @@ func TestStatsTellHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
 	})
 }
 
-func TestAStreamTellsForHowLongItWasHeldBackLately(t *testing.T) {
+func TestAStreamSaysForHowLongItWasBlockedLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		f, other := q.FIFO(FIFOOptions{KeyFunction: nameOf}), q.FIFO(FIFOOptions{KeyFunction: nameOf})

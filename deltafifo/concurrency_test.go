@@ -81,7 +81,7 @@ func TestManyStreamsAndOneConsumerLoseNothingAndKeepTheirOrder(t *testing.T) {
 	require.Zero(t, q.Stats().Entries)
 }
 
-func TestAListOfWhatIsThereShowsNothingNewWhileEntriesLeave(t *testing.T) {
+func TestAListOfKnownObjectsShowsNothingNewWhileEntriesLeave(t *testing.T) {
 	const rounds, objects = 300, 40
 	k := knowing()
 	q, f := newFIFO(Options{MaxBytes: 30_000, BookmarkLinger: 1}, FIFOOptions{KnownObjects: k})

@@ -103,7 +103,7 @@ func TestStreamsAreInterruptedTogetherByOneEntry(t *testing.T) {
 	require.Equal(t, []Beside{{"b", "6", since}, {"c", "8", since}}, e.Beside)
 }
 
-func TestWhatAnEntryWasToCarryThatIsNotEnqueuedIsGivenBack(t *testing.T) {
+func TestAnEntryThatIsNotEnqueuedGivesBackWhatItWasToCarry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var returned []any
 		_, f := newFIFO(Options{MaxBytes: 1}, FIFOOptions{Attach: func() any { return "decision" }, Detach: func(attached any) { returned = append(returned, attached) }})
@@ -150,7 +150,7 @@ func TestAResyncMakesKeyframesOfAllThatIsKnownAndNotHeld(t *testing.T) {
 	require.Len(t, next(t, q), 3)
 }
 
-func TestAResyncLeavesOutWhatNeedsNone(t *testing.T) {
+func TestAResyncLeavesOutObjectsThatNeedNoKeyframe(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{
 		KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2")),
 		ResyncNeeded: func(known any) bool { return known.(*object).name == "b" },

@@ -27,7 +27,7 @@ import (
 //	every item of a list comes, changed or not            differs where objects have identity: the same UID, version and
 //	                                                      content is nothing new. Objects without identity: holds
 //	two items with one key both come                      differs: one name is one object; the first is kept, the other
-//	                                                      confessed (TestOfTwoItemsWithOneKey…)
+//	                                                      reported (TestTheFirstOfTwoItemsWithOneKey…)
 //	transformer: once per object, not for tombstones      holds
 //	Resync skips keys that are held                       holds
 //	HasSynced after the first list is processed           holds
@@ -101,7 +101,7 @@ func TestRealFIFOKeepsTheOrderOfEachProducer(t *testing.T) {
 	}
 }
 
-func TestRealFIFODeliversWhatWasPutIn(t *testing.T) {
+func TestRealFIFODeliversEachObjectThatWasAdded(t *testing.T) {
 	foo, foo2, bar, baz := item{"foo", 1}, item{"foo", 2}, item{"bar", 6}, item{"baz", 7}
 	for name, c := range map[string]struct {
 		known []any
@@ -231,7 +231,7 @@ func TestRealFIFOHasSyncedWhenTheFirstListIsProcessed(t *testing.T) {
 	}
 }
 
-func TestRealFIFOTellsWhatIsOfTheFirstListDeletionsIncluded(t *testing.T) {
+func TestRealFIFOMarksTheFirstListDeletionsIncluded(t *testing.T) {
 	_, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(item{"foo", 5}, item{"bar", 6}, item{"baz", 7})})
 	require.NoError(t, f.Replace(items(item{"foo", 5}), "0"))
 	require.NoError(t, f.Add(item{"qux", 1}))

@@ -33,7 +33,7 @@ func TestAFirstListIsSyncDeltasAndAMarkerThatMovesThePosition(t *testing.T) {
 	}, told(next(t, q)))
 }
 
-func TestWhatCouldNotBeReadHasNotVanished(t *testing.T) {
+func TestAnObjectThatCouldNotBeReadHasNotVanished(t *testing.T) {
 	for unread, want := range map[string][]string{
 		"a": {"inferred Deleted {b b/2@2=body-2} >", "replaced expired 2..9 +1 ~0 -1 =0 >9"},
 		"":  {"replaced expired 2..9 +1 ~0 -0 =0 >9"}, // It may be any of them.
@@ -164,7 +164,7 @@ func TestWatchEventsMustWaitForTheEndOfAList(t *testing.T) {
 	require.NoError(t, f.Add(obj("a", "1", "10")))
 }
 
-func TestOfTwoItemsWithOneKeyTheFirstIsKeptAndTheOtherConfessed(t *testing.T) {
+func TestTheFirstOfTwoItemsWithOneKeyIsKeptAndTheOtherIsReported(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.BeginReplace("first_list", "detail", ""))
 	require.NoError(t, f.ReplacePage([]any{obj("a", "1", "1"), obj("a", "2", "2"), obj("b", "3", "3")}, "9"))
@@ -282,7 +282,7 @@ func (c committing) ListKeys() []string {
 	return c.known.ListKeys()
 }
 
-func TestWhatLeavesWhileTheEndOfAListIsWorkedOutIsNotOverlooked(t *testing.T) {
+func TestEntriesThatLeaveWhileAListEndsAreNotOverlooked(t *testing.T) {
 	k := knowing()
 	var q *Queue
 	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: committing{k, func() {
@@ -295,7 +295,7 @@ func TestWhatLeavesWhileTheEndOfAListIsWorkedOutIsNotOverlooked(t *testing.T) {
 	require.Equal(t, []string{"inferred Deleted {a a/1@1=body-1} >", "replaced expired 1..9 +0 ~0 -1 =0 >9"}, told(next(t, q)))
 }
 
-func TestAStreamIsVacantWhenWhatIsHeldLeavesNothingAlive(t *testing.T) {
+func TestAStreamIsEmptyWhenTheEntriesLeaveNothingAlive(t *testing.T) {
 	_, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing()})
 	require.True(t, f.Tail().Vacant())
 	require.NoError(t, f.Add(obj("a", "1", "1")))

@@ -112,7 +112,7 @@ func (d *database) commitNext(t require.TestingT, q *Queue, most, diesAt int) {
 }
 
 // Whenever the process dies, what is committed and what the spool holds follow each other without a break, and nothing twice.
-func TestWhatIsSpooledFollowsWhatIsCommittedWheneverTheProcessDies(t *testing.T) {
+func TestTheSpoolFollowsTheCommitsWheneverTheProcessDies(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
 		require.NoError(rt, err)
@@ -212,7 +212,7 @@ func TestAFullQueueSpillsAndMemoryStaysBounded(t *testing.T) {
 	require.True(t, a.HasSynced())
 }
 
-func TestWhatWaitsForLongGoesToTheSpoolThoughThereIsRoom(t *testing.T) {
+func TestOldEntriesGoToTheSpoolThoughThereIsRoom(t *testing.T) {
 	synctest.Test(t, testWhatWaitsForLong)
 }
 
@@ -247,7 +247,7 @@ func testWhatWaitsForLong(t *testing.T) {
 	require.Zero(t, s.Bytes())
 }
 
-func TestWhatWaitsForLongStaysInMemoryWhereTheDiskTakesNothing(t *testing.T) {
+func TestOldEntriesStayInMemoryIfTheDiskTakesNothing(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, working.Close()) }()

@@ -119,7 +119,7 @@ func TestTheOneEntryThatChangedProvesTheWriter(t *testing.T) {
 	})
 }
 
-func TestTheOwnerOfAllThatWasWrittenIsProvedByTheSecond(t *testing.T) {
+func TestTheOwnerOfEveryWrittenFieldIsProvedByTheSecond(t *testing.T) {
 	a, s := by("apply", "01", both), by("ctrl/status", "09", status)
 	app, conditions := by("set", "09", images), by("kubelet/status", "09", ready)
 	const first, second = `,"status":{"ready":1}`, `,"status":{"ready":2}`
@@ -147,7 +147,7 @@ func TestTheOwnerOfAllThatWasWrittenIsProvedByTheSecond(t *testing.T) {
 	})
 }
 
-func TestWhoOwnedWhatWasRemovedIsAHint(t *testing.T) {
+func TestTheOwnerOfARemovedFieldIsAHint(t *testing.T) {
 	a := by("apply", "01", both)
 	labelled := func(before, after []string, want string) versions {
 		return versions{before: before, after: after, metaBefore: `"labels":{"x":"1"},`, want: want}
@@ -191,7 +191,7 @@ func TestAnAddedFromAWatchNamesItsOnlyEntry(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeJudgedNamesNobody(t *testing.T) {
+func TestAVersionThatCannotBeJudgedNamesNobody(t *testing.T) {
 	after := object(t, []string{by("x", "09", both)}, "", two)
 	proved := updated(t, object(t, []string{by("x", "08", both)}, "", one), after)
 	require.Equal(t, "x entry", said(evidence.Judge(proved)))

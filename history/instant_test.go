@@ -83,7 +83,7 @@ func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
 	require.Zero(t, p.Until)
 }
 
-func TestWhatWasCaughtUpOnIsFoldedOnACheckpointBeforeIt(t *testing.T) {
+func TestCaughtUpDeltasAreFoldedOnAnEarlierCheckpoint(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())

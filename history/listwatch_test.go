@@ -331,7 +331,7 @@ func TestUntilEndsThePlay(t *testing.T) {
 	require.Equal(t, []string{"BOOKMARK @30"}, play(t, watched(t, l, metav1.ListOptions{ResourceVersion: "30", AllowWatchBookmarks: true}), 1))
 }
 
-func TestWhatWasCaughtUpOnAtTheInstantIsInTheListAndNotInTheWatch(t *testing.T) {
+func TestACaughtUpDeltaOfTheInstantIsInTheListAndNotInTheWatch(t *testing.T) {
 	occurred := func(minute int) func(*Version) {
 		return func(v *Version) { v.OccurredAt = tapeAt.Add(time.Duration(minute) * time.Minute) }
 	}
@@ -447,7 +447,7 @@ func TestTheEndOfAContextEndsAWatchThatWaits(t *testing.T) {
 	})
 }
 
-func TestADamagedRowEndsTheWatchOrIsTold(t *testing.T) {
+func TestADamagedRowEndsTheWatchOrIsReported(t *testing.T) {
 	damaged := func() *tape {
 		r := newTape(t).add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Added, "shop/b", "").add(delta.Deleted, "shop/a", "")
 		r.damaged[2], r.damaged[4] = ErrDigest, ErrDigest
@@ -467,7 +467,7 @@ func TestADamagedRowEndsTheWatchOrIsTold(t *testing.T) {
 	require.Equal(t, []int64{2, 4}, seqs)
 }
 
-func TestWhatCannotBePlayedIsSaid(t *testing.T) {
+func TestAnErrorSaysWhyAResourceCannotBePlayed(t *testing.T) {
 	r := mixed(t, 1)
 	for resource, want := range map[schema.GroupVersionResource]string{
 		{Resource: "widgets"}:             "the record has no such resource; it has nodes, pods",
@@ -536,7 +536,7 @@ func (refusing) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtim
 	return nil, nil, errRefused
 }
 
-func TestWhatIsNoObjectIsNotServedAsOne(t *testing.T) {
+func TestTextThatIsNoObjectIsAnError(t *testing.T) {
 	for _, text := range []string{"null", "[]", `"{}"`, "", `{"a":1e400}`} {
 		_, err := decodeObject(patch.Doc(text))
 		require.ErrorContains(t, err, "decode an object", text)

@@ -51,7 +51,7 @@ func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
 	require.Zero(t, end, "the time itself is not before it")
 }
 
-func TestAPointHoldsWhatWasCaughtUpOnByItsTime(t *testing.T) {
+func TestAPointHoldsCaughtUpDeltasByTheirTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	stopped := b.Now

@@ -105,7 +105,7 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestWhatIsDamagedInATailIsNamedByItsSeq(t *testing.T) {
+func TestADamagedDeltaOfATailIsNamedByItsSeq(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a value":       `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '"forged"') WHERE seq = %d`,
 		"no operations": `UPDATE kuberewind.deltas_data SET patch = '[]' WHERE seq = %d`,

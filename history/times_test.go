@@ -82,7 +82,7 @@ func spansOf(t *testing.T, r *Record) map[int64]Span {
 	return spans
 }
 
-func TestNeighboursByResourceVersionBoundWhatHappenedInAPause(t *testing.T) {
+func TestNeighboursByResourceVersionBoundTheDeltasOfAPause(t *testing.T) {
 	o := newDowntime(t)
 	scale, deleted := o.trial()
 	spans := spansOf(t, o.record(t))

@@ -72,7 +72,7 @@ func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
 	require.ErrorAs(t, err, &damaged, "while it lived it is")
 }
 
-func TestWhatWasCaughtUpOnOnADayThatIsGoneIsNotLeftOut(t *testing.T) {
+func TestCaughtUpDeltasOfADroppedDayAreNotLeftOut(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	stopped := b.Now
@@ -122,7 +122,7 @@ func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
 
 // A deletion without grace gives no evidence of its time: the end of the pause is taken for it. An object that was made under
 // its name within the pause does give evidence.
-func TestOfOneNameOneLifeIsLiveWithinAPause(t *testing.T) {
+func TestOneLifeOfANameIsLiveWithinAPause(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())

@@ -79,7 +79,7 @@ func found(t *testing.T, x cache.Indexer, index, value string) []string {
 	return names(objects)
 }
 
-func TestWhatIsAddedUpdatedDeletedAndReplacedIsWhatTheStoreHolds(t *testing.T) {
+func TestTheStoreHoldsEachObjectAsItWasLastWritten(t *testing.T) {
 	x := New(nil, nil, Options{})
 	require.NoError(t, x.Add(pod("a", version("1"))))
 	item, exists, err := x.Get(pod("a"))
@@ -136,7 +136,7 @@ func TestObjectsOfEveryKindGoInAndComeOutDecoded(t *testing.T) {
 	require.NotSame(t, u, item)
 }
 
-func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+func TestAnObjectThatCannotBeKeptIsRefused(t *testing.T) {
 	x := New(nil, nil, Options{})
 	for name, object := range map[string]any{
 		"nothing": nil, "number": 100, "no JSON": []byte(`{"metadata":`), "no object": []byte(`[]`), "no metadata": []byte(`{"kind":"Pod"}`),
@@ -150,7 +150,7 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	require.Empty(t, x.LastStoreSyncResourceVersion())
 }
 
-func TestWhatAReaderGetsIsItsOwn(t *testing.T) {
+func TestEachReaderGetsACopyOfItsOwn(t *testing.T) {
 	x := New(nil, cache.Indexers{"user": byUser}, Options{})
 	original := pod("a", users("ann"))
 	require.NoError(t, x.Add(original))
@@ -203,7 +203,7 @@ func TestTheStoreKnowsTheLastResourceVersion(t *testing.T) {
 	step("70", x.Replace([]any{pod("a", version("65"))}, "70"))
 }
 
-func TestATransactionDoesWhatItCanAndSaysWhatItCannot(t *testing.T) {
+func TestATransactionMakesTheChangesItCanAndNamesTheOthers(t *testing.T) {
 	x := New(nil, cache.Indexers{"user": byUser}, Options{})
 	require.NoError(t, x.Add(pod("old", users("ann"))))
 	failed := x.Transaction(
@@ -371,7 +371,7 @@ func TestOptionsDecodeMakesWhatReadersAndIndexFunctionsGet(t *testing.T) {
 	require.Len(t, x.List(), 1)
 }
 
-func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
+func TestDecodeRefusesTextThatIsNoObject(t *testing.T) {
 	for _, text := range []string{"null", "[]", "1", `"{}"`, "", "{", `{"a":1e400`} {
 		_, err := Decode(patch.Doc(text))
 		require.Error(t, err, text)
@@ -420,7 +420,7 @@ func TestTextsComeBackAsTheyWere(t *testing.T) {
 	require.False(t, exists)
 }
 
-func TestATextCanBeAddedByWhoKnowsItsName(t *testing.T) {
+func TestATextCanBeAddedUnderItsName(t *testing.T) {
 	doc := docOfPod(t, pod("a", users("ann"), version("5")))
 	for _, key := range []cache.KeyFunc{nil, cache.MetaNamespaceKeyFunc} {
 		x := New(key, cache.Indexers{"user": byUser}, Options{})

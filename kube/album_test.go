@@ -25,7 +25,7 @@ func listText(rv string, items ...string) string {
 	return fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"items":[%s]}`, rv, strings.Join(items, ","))
 }
 
-func TestWhatAnEarlierRunDidNotComeToFollowHasBegunWithItsCreation(t *testing.T) {
+func TestADefinitionThatAnEarlierRunDidNotFollowBeginsWithItsCreation(t *testing.T) {
 	f := NewFollower(serve(t, answer(404, "text/plain", "nothing")), nil, FollowerOptions{Created: map[types.UID]string{"u1": "9", "u2": "10"}})
 	var listed []any
 	for _, text := range []string{definitionText("things", "u1", "11", "True"), definitionText("waiting", "u2", "12", "False"), definitionText("others", "u3", "13", "True")} {
@@ -41,7 +41,7 @@ func TestWhatAnEarlierRunDidNotComeToFollowHasBegunWithItsCreation(t *testing.T)
 	require.Equal(t, map[string]string{"things": "9", "waiting": "", "others": ""}, since)
 }
 
-func TestWhatWasEstablishedAtAVersionHasNotBegunSince(t *testing.T) {
+func TestADefinitionThatWasEstablishedAtAVersionHasNotBegunSince(t *testing.T) {
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("resourceVersion") != "15" || r.URL.Query().Get("resourceVersionMatch") != "Exact" {
 			answer(400, "text/plain", "another list")(w, r)
@@ -87,7 +87,7 @@ func TestARequestToListAnewCountsAlsoWhereTheListHasJustEnded(t *testing.T) {
 }
 
 // The follower may list what is new before anybody has found out that the history went backwards.
-func TestWhatIsOlderThanTheListBeforeHasNotBegunSince(t *testing.T) {
+func TestADefinitionThatIsOlderThanTheListBeforeHasNotBegunSince(t *testing.T) {
 	a := NewFollower(serve(t, answer(404, "text/plain", "nothing")), nil, FollowerOptions{}).definitions
 	a.changed = func(_, _ *extract[definition]) {}
 	require.NoError(t, a.Replace(nil, "60"))
@@ -125,7 +125,7 @@ func (f *following) undefined(t *testing.T, uid, rv string) {
 	require.NoError(t, f.definitions.Delete(parse(t, definitionText("things", uid, rv, "True"))))
 }
 
-func TestWhatWasDefinedBetweenTwoLooksIsReadThroughTheNextDefinition(t *testing.T) {
+func TestADefinitionBetweenTwoLooksIsReadThroughTheNextOne(t *testing.T) {
 	f, gr := definedAnew(t)
 	require.NoError(t, f.definitions.Add(parse(t, definitionText("things", "u3", "15", "False"))))
 	f.defined(t, "u3", "16")
@@ -144,7 +144,7 @@ func TestWhatWasDefinedBetweenTwoLooksIsReadThroughTheNextDefinition(t *testing.
 	require.Equal(t, "18", f.next(t).since, "the one before was followed")
 }
 
-func TestOfWhatWasDefinedBetweenTwoLooksItIsToldThatItHasEnded(t *testing.T) {
+func TestADefinitionBetweenTwoLooksIsReportedAsEnded(t *testing.T) {
 	f, gr := definedAnew(t)
 	require.NoError(t, f.reconcile(t.Context(), gr))
 	said := f.next(t)
@@ -157,7 +157,7 @@ func TestOfWhatWasDefinedBetweenTwoLooksItIsToldThatItHasEnded(t *testing.T) {
 	require.Empty(t, f.tellings)
 }
 
-func TestWhatNobodyCouldFollowIsToldToHaveEnded(t *testing.T) {
+func TestADefinitionThatWasNotFollowedIsReportedAsEnded(t *testing.T) {
 	f, gr := definedAnew(t)
 	f.fail = func(said telling) error {
 		if said.what == "added" {
@@ -177,7 +177,7 @@ func TestWhatNobodyCouldFollowIsToldToHaveEnded(t *testing.T) {
 	require.Empty(t, f.definitions.missed)
 }
 
-func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) {
+func TestADefinitionMissedBeforeARollbackProvesNothingAfterIt(t *testing.T) {
 	f, gr := definedAnew(t)
 	f.definitions.version = "" // as where the history went backwards
 	require.NoError(t, f.definitions.Replace([]any{parse(t, definitionText("things", "u3", "20", "True"))}, "21"))
@@ -187,7 +187,7 @@ func TestWhatWasMissedInAHistoryThatIsNoMoreTellsNothingOfTheNext(t *testing.T) 
 }
 
 // The handler hears once that a resource has ended, though there was more than one definition of it.
-func TestOfTwoDefinitionsThatNobodyCouldFollowTheLastIsTold(t *testing.T) {
+func TestTheLastOfTwoDefinitionsThatWereNotFollowedIsReported(t *testing.T) {
 	f, gr := definedAnew(t)
 	f.catalog.recorded[gr] = Resource{Group: gr.Group, Name: gr.Resource, Version: "v1", DefinitionUID: "u0"}
 	require.NoError(t, f.reconcile(t.Context(), gr))

@@ -133,7 +133,7 @@ func TestAMissedResourceIsLookedForAgainSoon(t *testing.T) {
 	require.Equal(t, "removed", f.next(t).what)
 }
 
-func TestAHandlerThatFailsIsToldAgain(t *testing.T) {
+func TestAHandlerThatFailsIsCalledAgain(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	var tries atomic.Int32
@@ -150,7 +150,7 @@ func TestAHandlerThatFailsIsToldAgain(t *testing.T) {
 	<-f.Synced()
 }
 
-func TestAHandlerThatFailedIsToldWhatIsGone(t *testing.T) {
+func TestAHandlerThatFailedIsCalledWhenTheResourceIsGone(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	f.confirm = time.Millisecond
@@ -174,7 +174,7 @@ func TestADiscoveryThatFailsIsTriedAgain(t *testing.T) {
 	require.Equal(t, []string{"v1 pods"}, names(f.initial))
 }
 
-func TestWhatIsOnRecordIsNotRemovedWhileItCannotBeSeen(t *testing.T) {
+func TestAResourceOnRecordIsNotRemovedWhileItsGroupIsAway(t *testing.T) {
 	recorded := []Resource{{Version: "v1", Name: "pods", Kind: "Pods", Namespaced: true}, {Group: "metrics", Version: "v1", Name: "nodes"}, {Group: "left", Version: "v1", Name: "things"}}
 	options := rare
 	options.Recorded = recorded
@@ -210,7 +210,7 @@ func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
 
 // A recorder that may not read the definitions does not hear of a deletion. Discovery has to miss its resource twice, and does
 // not know when it went.
-func TestWithoutDefinitionsWhatIsOnRecordHasEndedWhenDiscoveryMissesItTwice(t *testing.T) {
+func TestWithoutDefinitionsAResourceHasEndedWhenDiscoveryMissesItTwice(t *testing.T) {
 	recorded := func(group, uid string) Resource {
 		return Resource{Group: group, Version: "v1", Name: "things", Kind: "Things", Namespaced: true, DefinitionUID: types.UID(uid)}
 	}

@@ -94,7 +94,7 @@ func TestAnImpatientContextEndsTheWaitForAPatientServer(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAServerWithAnotherCertificateIsNotBelieved(t *testing.T) {
+func TestAServerWithAnotherCertificateIsNotTrusted(t *testing.T) {
 	server := httptest.NewUnstartedServer(answer(200, "application/json", `{"items":[]}`))
 	server.Config.ErrorLog = discardLog
 	server.StartTLS()

@@ -75,7 +75,7 @@ func TestAConnectionThatBreaksEndsTheWatchWithItsError(t *testing.T) {
 	require.ErrorIs(t, w.Err(), io.ErrUnexpectedEOF)
 }
 
-func TestWhatANewConnectionDoesNotMendIsAnErrorEvent(t *testing.T) {
+func TestAFaultThatANewConnectionDoesNotMendIsAnErrorEvent(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"garbage":               {`}{ garbage`, "the stream is not JSON watch events: "},
 		"garbage in an event":   {`{"type":"ADDED","object":{"metadata":{"name":"x",}}}`, "the stream is not JSON watch events: "},

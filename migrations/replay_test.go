@@ -219,7 +219,7 @@ func small(t *testing.T) (r *recording, st int32, versions []*version) {
 	return r, st, versions
 }
 
-func TestAnInstantInAPauseIsAnsweredByWhatHappenedThenAndSaysThatItIsEstimated(t *testing.T) {
+func TestAnInstantInAPauseIsAnsweredByEstimatesAndSaysSo(t *testing.T) {
 	r, _, versions := small(t)
 	r.reopen(8 * time.Hour) // from 14:00, the last commit, to 23:00
 	st := r.stream("apps", "deployments", "Deployment", true)
@@ -409,7 +409,7 @@ func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 	require.NotEqual(t, string(ahead.doc), r.object("web", "-0s1ms"), "an instant by time is what it says")
 }
 
-func TestWhatJSONBCannotHoldIsReadAsItStandsInObject(t *testing.T) {
+func TestAValueThatJSONBCannotHoldIsReadFromObject(t *testing.T) {
 	r, st, _ := small(t)
 	odd := r.made("shop", "odd", "uid-3", `{"a":"x\u0000y"}`)
 	r.commit(watched(st, delta.Added, odd))

@@ -82,7 +82,7 @@ func TestADayGoesOnlyWhenWhatOutlivesItIsStoredAgain(t *testing.T) {
 	require.Equal(t, 6, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
-func TestWhatIsDroppedIsOnRecordAndTheRestIsWhole(t *testing.T) {
+func TestADroppedDayIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	r, versions := threeDays(t, true)
 	run(t, r.admin, `INSERT INTO kuberewind.checkpoints VALUES (1, 2, now(), now(), 1, 1, 1, '\x', '{}'), (1, 7, now(), now(), 1, 1, 1, '\x', '{}')`)
 	run(t, r.admin, `INSERT INTO kuberewind.checkpoint_blocks VALUES (1, 2, 0, 1, '\x', '\x'), (1, 7, 0, 1, '\x', '\x')`)

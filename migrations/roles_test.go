@@ -287,7 +287,7 @@ func TestRolesAreSetUpFromManyDatabasesAtOnce(t *testing.T) {
 	require.NoError(t, group.Wait())
 }
 
-func TestMigratorWithoutRightsIsToldWhatItNeeds(t *testing.T) {
+func TestAMigratorWithoutRightsGetsAnErrorThatSaysWhatItNeeds(t *testing.T) {
 	url := pgtest.New(t, nil).Login(t)
 	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "it takes the owner of the schema, or for the first time a role that may create schemas")
 }

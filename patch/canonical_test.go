@@ -53,7 +53,7 @@ func TestCanonicalSpellsEachValueInOneWay(t *testing.T) {
 	}
 }
 
-func TestCanonicalRefusesWhatIsNotJSONAndSaysWhere(t *testing.T) {
+func TestCanonicalRefusesTextThatIsNotJSONAndSaysWhere(t *testing.T) {
 	for in, problem := range map[string]string{
 		"":                   "byte 0: unexpected end",
 		"  ":                 "byte 2: unexpected end",

@@ -104,7 +104,7 @@ func TestDecodeEndsWhereKubernetesDoes(t *testing.T) {
 	}
 }
 
-func TestWhatDecodeGaveOutlivesTheText(t *testing.T) {
+func TestADecodedValueOutlivesItsText(t *testing.T) {
 	text := []byte(`{"a":["b","\n"]}`)
 	got, err := patch.Decode(text)
 	require.NoError(t, err)

@@ -289,7 +289,7 @@ func TestKubernetesObjectsChangedAtRandomRoundTrip(t *testing.T) {
 }
 
 // Quadratic work on these would take longer than any test may.
-func TestDiffOfHugeValues(t *testing.T) {
+func TestADiffOfHugeValuesTakesNoQuadraticTime(t *testing.T) {
 	numbers := func(n int, f func(int) string) string {
 		parts := make([]string, n)
 		for i := range parts {
@@ -343,7 +343,7 @@ func TestFewChangesInAHugeArrayGiveAFewOperations(t *testing.T) {
 	require.Equal(t, []string{"add /100", "remove /5001", "replace /9000/conditions/ready"}, operations(t, ops))
 }
 
-func TestDiffRefusesWhatIsNotADoc(t *testing.T) {
+func TestDiffRefusesTextThatIsNoDoc(t *testing.T) {
 	for _, bad := range []string{"", "{", `{"b":1,"a":2}`, "[1, 2]", `"\u0041"`, "1.0", "1e2", " 1", `{"a":1,"a":2}`} {
 		_, err := patch.Diff(patch.Doc(bad), patch.Doc("1"))
 		require.ErrorContains(t, err, "old document", bad)

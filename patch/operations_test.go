@@ -21,7 +21,7 @@ func TestTheOperationsOfAPatchAreReadInTheirOrder(t *testing.T) {
 	}, slices.Collect(patch.Operations(change)))
 }
 
-func TestWhatIsNoPatchHasNoOperations(t *testing.T) {
+func TestTextThatIsNoPatchHasNoOperations(t *testing.T) {
 	for _, text := range []string{``, `null`, `{}`, `[]`, `[1]`, `[{"path":"/a"}]`, `[{"op":"add","path":"a","value":1}]`} {
 		require.Empty(t, slices.Collect(patch.Operations([]byte(text))), text)
 	}

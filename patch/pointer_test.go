@@ -43,7 +43,7 @@ func TestGetFollowsAPointer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocHasNoValues(t *testing.T) {
+func TestTextThatIsNoDocHasNoValues(t *testing.T) {
 	for _, doc := range []string{"", "{", "[", `{"a"`, `{"a":`, `{"a":"b`, `{"a":[1`, `{"a":"b\`, "{\"a\":\"b\n", `{1:2}`, `{"a" 1}`, `["a`, "}", ",", `"`} {
 		_, ok := patch.Get(patch.Doc(doc), "/a")
 		require.False(t, ok, doc)

@@ -26,7 +26,7 @@ func TestQuoteIsCanonicalAndUnquoteTakesItBack(t *testing.T) {
 	})
 }
 
-func TestUnquoteRefusesWhatIsNoString(t *testing.T) {
+func TestUnquoteRefusesTextThatIsNoString(t *testing.T) {
 	for _, doc := range []string{"1", "null", "{}", "[]", ""} {
 		_, ok := patch.Unquote(patch.Doc(doc))
 		require.False(t, ok, doc)

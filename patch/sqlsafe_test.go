@@ -62,7 +62,7 @@ func TestSafeForSQLReplacesWhatPostgreSQLRejects(t *testing.T) {
 
 const sampleWithoutLone = `{"":{"":"deep"},"a":[10,[-20.5],{"b":"x"},true],"c\"d\n":2,"é":null,"🙂":"\\\"\u0001"}`
 
-func TestWhatIsSafeIsJSONAndStaysAsItIs(t *testing.T) {
+func TestASafeTextIsJSONAndStaysAsItIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(spell(t, dialect{}.tree(t, 3)))
 		safe, changed := patch.SafeForSQL(text)

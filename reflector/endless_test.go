@@ -20,7 +20,7 @@ func paged(page func(metav1.ListOptions) (runtime.Object, error)) *cache.ListWat
 	}
 }
 
-func TestAListWhoseTokensRepeatEndsWithAnErrorAndTheStoreIsTold(t *testing.T) {
+func TestAListWhoseTokensRepeatEndsWithAnErrorThatTheStoreGets(t *testing.T) {
 	for name, test := range map[string]struct{ cycle, pages int }{"the same token": {1, 2}, "three in turn": {3, 4}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

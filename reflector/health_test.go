@@ -166,7 +166,7 @@ func TestARefusalReplacesAnOutageAsCauseAndNotTheOtherWayRound(t *testing.T) {
 	})
 }
 
-func TestAStoreThatCannotTakeAnInterruptionIsToldAgain(t *testing.T) {
+func TestAnInterruptionThatTheStoreCannotTakeIsRepeated(t *testing.T) {
 	for _, method := range []string{"interrupted", "resumed"} {
 		inBubble(t, func(t *testing.T) {
 			s, failures := newServer(9), 1

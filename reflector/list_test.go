@@ -299,7 +299,7 @@ type unreadPod struct{ error }
 
 func (unreadPod) ObjectName() cache.ObjectName { return cache.ObjectName{Namespace: "ns", Name: "x"} }
 
-func TestItemsThatCouldNotBeDecodedAreConfessed(t *testing.T) {
+func TestItemsThatCouldNotBeDecodedAreReported(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := &ledger{}
 		lw := &cache.ListWatch{ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {

@@ -126,7 +126,7 @@ func TestAListThatHasBegunIsListedToItsEnd(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeUnderstoodStopsTheStreamAtItsPlace(t *testing.T) {
+func TestAnEventThatCannotBeUsedStopsTheStreamAtItsPlace(t *testing.T) {
 	kind := func(apiVersion, kind string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "x", "resourceVersion": "11"},

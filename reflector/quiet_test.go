@@ -45,7 +45,7 @@ func TestSeveralDeletesOfOneVersionDoNotKeepAQuietStreamFromMoving(t *testing.T)
 	})
 }
 
-func TestAQuietStreamIsNotMovedPastWhatItsWatchHasNotSaid(t *testing.T) {
+func TestAQuietStreamIsNotMovedPastEventsThatItsWatchHasNotServed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "a")
@@ -63,7 +63,7 @@ func TestAQuietStreamIsNotMovedPastWhatItsWatchHasNotSaid(t *testing.T) {
 	})
 }
 
-func TestAWatchThatDoesNotSayWhatHasHappenedIsOpenedAnew(t *testing.T) {
+func TestAWatchThatMissesEventsIsOpenedAnew(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "a")

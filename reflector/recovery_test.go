@@ -45,7 +45,7 @@ func recovered(t *testing.T, s *server, store *ledger, at int, options Options) 
 	return told[0]
 }
 
-func TestWhatIsKnownToBeOfOthersIsNotAskedFor(t *testing.T) {
+func TestRevisionsOfOtherStreamsAreNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		for range 5 {
@@ -73,7 +73,7 @@ func TestAResourceInWhichNothingHappenedIsReadOnceHoweverManyRevisionsThereAre(t
 	})
 }
 
-func TestWhatWasMadeAndDeletedBetweenTwoEqualSidesIsFound(t *testing.T) {
+func TestAnObjectThatCameAndWentBetweenTwoEqualListsIsFound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "stays")
@@ -103,7 +103,7 @@ func TestALargeResourceIsRecoveredPageByPage(t *testing.T) {
 	})
 }
 
-func TestWrongKnowledgeOfOthersIsNotBelieved(t *testing.T) {
+func TestWrongKnowledgeOfOtherStreamsIsNotTrusted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")

@@ -51,7 +51,7 @@ func (h *historian) Truthful(_ context.Context, _ string, items []any) (at strin
 	return h.beside, h.lies
 }
 
-func TestAHistoryIsAskedForBeforeEachWatchAndLeftWhereItIsAnother(t *testing.T) {
+func TestTheHistoryIsCheckedBeforeEachWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
@@ -89,7 +89,7 @@ func TestWhileItIsNotKnownWhetherTheHistoryStandsNothingIsWatched(t *testing.T) 
 	})
 }
 
-func TestAStreamThatIsToldLeavesItsOpenWatchOnce(t *testing.T) {
+func TestAStreamThatIsReversedLeavesItsOpenWatchOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
@@ -175,7 +175,7 @@ func TestAStreamIsListedWhereOthersWere(t *testing.T) {
 	}
 }
 
-func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
+func TestAStreamThatWasReversedBeforeTakesNoStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: delta.CauseHistoryReversed, History: h}))
@@ -188,7 +188,7 @@ func TestAStreamThatHadLeftItsHistoryBeforeListsOnlyWhatIsTrue(t *testing.T) {
 }
 
 // Of a resource that nobody was allowed to list before, an API server may have a cache of the history that is no more, too.
-func TestAFirstListIsTakenOnlyIfItIsTrue(t *testing.T) {
+func TestAFirstListThatIsStaleIsNotTaken(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{History: h}))
@@ -201,7 +201,7 @@ func TestAFirstListIsTakenOnlyIfItIsTrue(t *testing.T) {
 }
 
 // Another list takes long, and meanwhile another stream has found it out.
-func TestAStreamThatIsToldWhileItWaitsForItsTurnListsOnlyWhatIsTrue(t *testing.T) {
+func TestAStreamThatIsReversedWhileItWaitsTakesNoStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h, turn := withPods(2), &ledger{}, &historian{}, make(chan struct{})
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "1", History: h, ListGate: func(ctx context.Context) (func(), error) {
@@ -226,7 +226,7 @@ func TestAStreamThatIsToldWhileItWaitsForItsTurnListsOnlyWhatIsTrue(t *testing.T
 	})
 }
 
-func TestTheListAfterAHistoryThatWasLeftIsTriedSeveralTimesAMinute(t *testing.T) {
+func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, h := withPods(2), &historian{proof: "it is younger", lies: errors.New("the cache is stale")}
 		var tries []time.Time

@@ -302,7 +302,7 @@ func TestAStreamThatNeverSentABookmarkMayBeSilent(t *testing.T) {
 	})
 }
 
-func TestHooksAreToldOfWatchesAndLists(t *testing.T) {
+func TestHooksReportWatchesAndLists(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, told := newServer(9), []string{}
 		s.write(watch.Added, "a")
@@ -384,7 +384,7 @@ func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {
 	})
 }
 
-func TestAServerWhoseListsAreNotExactIsNotBelieved(t *testing.T) {
+func TestAServerWhoseListsAreNotExactIsNotTrusted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")

@@ -162,7 +162,7 @@ func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 }
 
 // A ReplicaSet is orphaned by one Deployment and adopted by another, a Pod is adopted that had no owner, and one is released again.
-func TestWhatWasAdoptedLaterBelongsToTheStoryWithItsWholeLife(t *testing.T) {
+func TestAnObjectThatIsAdoptedLaterBelongsToTheStoryWithItsWholeLife(t *testing.T) {
 	none := `},"spec":{}}`
 	p := &play{}
 	p.does(1, watch.Added, "former", none)

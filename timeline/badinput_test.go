@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline"
 )
 
-func TestWhatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
+func TestAQuestionThatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
 	s := newScene(t, time.Minute)
 	at := strconv.FormatInt(s.extent.LastAt.UnixMilli(), 10)
 	later := strconv.FormatInt(s.extent.LastAt.UnixMilli()+1000, 10)
@@ -110,7 +110,7 @@ func TestWindowsOfASecondAndOfACenturyAreAnswered(t *testing.T) {
 	require.Empty(t, before.counted())
 }
 
-func TestADatabaseThatIsGoneIsSaidAndComesBack(t *testing.T) {
+func TestAQuestionIsRefusedOnlyWhileTheDatabaseIsAway(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(s.extent.LastAt.UnixMilli(), 10)}}
 	var whole, again bars

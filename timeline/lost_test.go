@@ -51,7 +51,7 @@ func threeDays(t *testing.T) (b *booktest.Shop, lost time.Time) {
 	return b, lost
 }
 
-func TestOfALostDayEachAnswerSaysSo(t *testing.T) {
+func TestEachAnswerSaysThatADayIsLost(t *testing.T) {
 	b, lost := threeDays(t)
 	s := served(t, b.DB, time.Minute)
 	from, to := millis(lost.Add(time.Hour)), millis(lost.Add(2*time.Hour))
@@ -121,7 +121,7 @@ func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
 	require.Equal(t, "made", second.FirstChange.Text)
 }
 
-func TestADamagedVersionIsSaid(t *testing.T) {
+func TestAnAnswerSaysThatAVersionIsDamaged(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)

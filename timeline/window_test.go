@@ -173,7 +173,7 @@ func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 	require.Contains(t, got.Items[0].Unknown, "may be missing")
 }
 
-func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
+func TestAnObjectThatIsListedBeforeItsOwnerIsOwned(t *testing.T) {
 	b := booktest.NewShop(t)
 	pod := b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), running)
 	lease := b.Delta(delta.Sync, delta.SourceList, "leases", "n1", booktest.Owned("Node", "nodes", "n1"), "")
@@ -187,7 +187,7 @@ func TestWhatWasListedBeforeItsOwnerIsOwned(t *testing.T) {
 	}
 }
 
-func TestBlameIsOfWhatLives(t *testing.T) {
+func TestBlameIsRefusedForAnObjectThatIsGone(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
@@ -296,7 +296,7 @@ func TestATypedTimeIsInItsZone(t *testing.T) {
 }
 
 // A page that saw a commit, and asks a record that does not have it, is told that the record is another.
-func TestATailTellsThatTheRecordIsAnother(t *testing.T) {
+func TestATailSaysThatTheRecordIsAnother(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", "")

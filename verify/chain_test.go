@@ -83,7 +83,7 @@ func TestRecordWhoseOldestPartitionIsGoneUnsaidIsBroken(t *testing.T) {
 	require.Equal(t, int64(2), report.Batches)
 }
 
-func TestEmptyRecordAndUnknownClusterAreTold(t *testing.T) {
+func TestAnEmptyRecordHoldsAndAnUnknownClusterIsAnError(t *testing.T) {
 	b := booktest.NewShop(t)
 	require.Equal(t, verify.ChainReport{Anchored: true}, chain(t, b))
 	_, err := verify.Chain(t.Context(), b.DB.Pool(t), "none")

@@ -52,7 +52,7 @@ func TestThePageIsServedAsItIsCommitted(t *testing.T) {
 	}
 }
 
-func TestThePageIsCompressedForWhoTakesIt(t *testing.T) {
+func TestThePageIsCompressedForClientsThatTakeIt(t *testing.T) {
 	committed, err := os.ReadFile("dist/app.js")
 	require.NoError(t, err)
 	answer := ask(http.MethodGet, "/app.js", "Accept-Encoding", "br, gzip;q=0.8")
@@ -68,7 +68,7 @@ func TestThePageIsCompressedForWhoTakesIt(t *testing.T) {
 	require.Empty(t, refused.Header().Get("Content-Encoding"))
 }
 
-func TestABrowserThatHasThePageIsToldSo(t *testing.T) {
+func TestABrowserThatHasThePageGetsNotModified(t *testing.T) {
 	plain, packed := ask(http.MethodGet, "/app.css"), ask(http.MethodGet, "/app.css", "Accept-Encoding", "gzip")
 	require.NotEqual(t, plain.Header().Get("ETag"), packed.Header().Get("ETag"), "they are other bytes")
 	require.Equal(t, "no-cache", plain.Header().Get("Cache-Control"), "a new program has a new page")
@@ -77,7 +77,7 @@ func TestABrowserThatHasThePageIsToldSo(t *testing.T) {
 	require.Empty(t, text(t, again.Body))
 }
 
-func TestThePageIsOnlyRead(t *testing.T) {
+func TestThePageRefusesMethodsThatWrite(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, ask(http.MethodPost, "/").Code)
 	require.Equal(t, "GET, HEAD", ask(http.MethodDelete, "/app.js").Header().Get("Allow"))
 	require.Equal(t, http.StatusOK, ask(http.MethodHead, "/").Code)

@@ -24,7 +24,7 @@ func serving(t *testing.T, text string) *target {
 	return &target{name: "a server", url: server.URL, origin: server.URL, pid: os.Getpid, client: server.Client()}
 }
 
-func TestWhatIsNoAnswerIsAnError(t *testing.T) {
+func TestAnAnswerWithoutItsEndIsAnError(t *testing.T) {
 	endless := question{path: "/", enough: func() *search { return searchFor("the end", 1) }}
 	_, err := serving(t, "without it").ask(t.Context(), endless)
 	require.ErrorContains(t, err, `it ended before "the end"`)

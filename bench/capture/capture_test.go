@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The capture of a server that serves a set is that set.
-func TestWhatIsServedIsCaptured(t *testing.T) { requireCapture(t, nil) }
+func TestACaptureIsTheSetThatWasServed(t *testing.T) { requireCapture(t, nil) }
 
 func TestAWatchThatTheServerEndsIsOpenedAgainWithoutAGap(t *testing.T) {
 	cut := &cutter{cut: map[string]int{}}

@@ -72,7 +72,7 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 	})
 }
 
-func TestWhatIsHeldBackIsNotMeasured(t *testing.T) {
+func TestEventsThatAreHeldBackAreNotMeasured(t *testing.T) {
 	t.Parallel()
 	settings := data.Settings{Seed: 2, Live: 300, Events: 2000}
 	var all, more Bench
@@ -107,7 +107,7 @@ func TestWhatIsHeldBackIsNotMeasured(t *testing.T) {
 	require.ErrorContains(t, err, "has 2000 events, which are too few")
 }
 
-func TestWhatSharesAResourceVersionIsNotDivided(t *testing.T) {
+func TestEventsThatShareAResourceVersionAreNotDivided(t *testing.T) {
 	t.Parallel()
 	set, err := data.Generate(data.Settings{Seed: 2, Live: 1000, Events: 8000})
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func midnight(t *testing.T, address string) {
 	put("b", "2", delta.Updated, delta.SourceWatch)
 }
 
-func TestWhatIsStoredAgainAtMidnightIsNoEvent(t *testing.T) {
+func TestAKeyframeOfMidnightIsNoEvent(t *testing.T) {
 	t.Parallel()
 	benched(t, data.Settings{}, 0, func(b *Bench) {
 		address, err := b.Server.NewRecord(t.Context())

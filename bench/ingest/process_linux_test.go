@@ -71,7 +71,7 @@ func TestAChildThatSaysMoreThanIsReadCanBeClosed(t *testing.T) {
 	}
 }
 
-func TestWhatIsStartedEndsWithTheOneWhoStartedIt(t *testing.T) {
+func TestAProcessEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

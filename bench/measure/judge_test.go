@@ -36,7 +36,7 @@ func TestAJudgementHasTheRangeOfSingleRounds(t *testing.T) {
 	require.NoError(t, (&Report{Results: []*Result{r}}).JSON(io.Discard))
 }
 
-func TestWhatIsRunOnceIsInEveryRound(t *testing.T) {
+func TestAWayThatRunsOnceCountsInEveryRound(t *testing.T) {
 	r := &Result{Rounds: 3, Ways: []*Measured{of("ours", 0, 30, 20, 40), of("theirs", 0, 10), of("odd", 0, 10, 20), of("idle", 0, 1, 0, 1)}}
 	require.NoError(t, r.judge([]Comparison{
 		{Quantity: "speed", Of: "ours", To: "theirs"}, {Quantity: "speed", Of: "theirs", To: "ours", By: Difference},

@@ -76,7 +76,7 @@ func TestAKillLosesTheRoundThatItIsAt(t *testing.T) {
 	require.Len(t, left.Results, 2)
 }
 
-func TestWhatCannotBeKeptEndsARun(t *testing.T) {
+func TestAResultThatCannotBeKeptEndsARun(t *testing.T) {
 	failure := errors.New("no space left")
 	var order []string
 	run := &Run{Report: new(Report), Rounds: 3, Log: t.Output(), Keep: func() error { return failure }}

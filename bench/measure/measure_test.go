@@ -115,7 +115,7 @@ func TestAChartOfGrowthIsLogarithmicAndOneOfNothingIsBars(t *testing.T) {
 	require.NotContains(t, draw(0, 0, 0), "polyline")
 }
 
-func TestWhatCannotBeComparedIsAnError(t *testing.T) {
+func TestAnExperimentThatCannotBeComparedIsAnError(t *testing.T) {
 	failure := errors.New("no such disk")
 	var order []string
 	for name, e := range map[string]Experiment{
@@ -412,7 +412,7 @@ func TestMemoryIsThatOfAProcessThatRuns(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestAChildIsThisProgramToldWhatToDo(t *testing.T) {
+func TestAChildIsThisProgramWithATask(t *testing.T) {
 	var doubled int
 	require.NoError(t, Output(t.Context(), "double", 21, &doubled))
 	require.Equal(t, 42, doubled)

@@ -160,7 +160,7 @@ func TestPsqlCopiesAllThatASinkInserts(t *testing.T) {
 	})
 }
 
-func TestPsqlTellsWhatItsCommandTookAndWhatIsWrongWithIt(t *testing.T) {
+func TestPsqlReportsTheTimeOfItsCommandAndItsError(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, measure.OnServer(t.Context(), measure.ServerOptions{}, func(server *measure.Server) error {
 		s := &sinkRun{server: server}
@@ -347,7 +347,7 @@ func TestTheSinkIsMeasuredWithTheBatchesOfARecorder(t *testing.T) {
 	require.Equal(t, batchRows, config.Default().BatchRows)
 }
 
-func TestWhatABenchmarkReportsIsReadByItsUnits(t *testing.T) {
+func TestTheResultsOfABenchmarkAreReadByTheirUnits(t *testing.T) {
 	values, err := reported(strings.Fields("BenchmarkX/y-2 \t 200 \t 12.5 ns/op\t 3 held-B/object\t 16 B/op\t 1 allocs/op"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"ns/op": 12.5, "held-B/object": 3, "B/op": 16, "allocs/op": 1}, values)

@@ -255,7 +255,7 @@ func TestAtAHighRateNoEventIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWhatIsBehindTheGateWaitsForTheSecondGo(t *testing.T) {
+func TestEventsBehindTheGateWaitForTheSecondGo(t *testing.T) {
 	const n, gate = 900, 500
 	set := newSet(t, n)
 	s, config := start(t, set, Options{Gate: gate})
@@ -311,7 +311,7 @@ func TestAGateIsBetweenTwoWrites(t *testing.T) {
 	require.ErrorContains(t, err, "at a rate")
 }
 
-func TestAChildEndsWhenNobodyCanTellItAnything(t *testing.T) {
+func TestAChildEndsWithItsStandardInput(t *testing.T) {
 	in, ask := io.Pipe()
 	said, out := io.Pipe()
 	ended := make(chan error, 1)

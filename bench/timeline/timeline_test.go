@@ -134,7 +134,7 @@ func TestAPercentileIsAValueThatWasMeasured(t *testing.T) {
 	require.Zero(t, percentile(nil, 95))
 }
 
-func TestWhatTheServerRefusesEndsTheRun(t *testing.T) {
+func TestARefusedQuestionEndsTheRun(t *testing.T) {
 	onScene(t, func(b *bench) {
 		_, err := b.client.once(t.Context(), "strip", b.subject.windows(1, 0)[0].query("path", "no pointer"))
 		require.ErrorIs(t, err, errAnswer)

@@ -33,7 +33,7 @@ func noise(t *testing.T, bytes int) string {
 	return string(text)
 }
 
-func TestADiskThatIsFullTakesNothingFromWhatIsThereAndGoesOnWhenItHasRoom(t *testing.T) {
+func TestAFullDiskLosesNoRecordAndTheSpoolGoesOnWhenItHasRoom(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200 << 10}
 	s := open(t, o)
 	var want []string
@@ -78,7 +78,7 @@ func TestADiskThatTurnedReadOnlyIsNoticedThoughTheSpoolIsEmpty(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EROFS)
 }
 
-func TestWhatIsOnADiskThatIsReadOnlyCanBeReadAsOftenAsItIsOpened(t *testing.T) {
+func TestASpoolOnAReadOnlyDiskIsReadEachTimeItIsOpened(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
 	s := open(t, o)
 	all := fill(t, s, 0, 30)

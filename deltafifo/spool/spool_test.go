@@ -47,7 +47,7 @@ func fill(t require.TestingT, s *Spool, from, to int) (all []string) {
 	return all
 }
 
-func TestWhatIsAppendedComesBackInOrderAndTakesNoRoomOnceReleased(t *testing.T) {
+func TestRecordsComeBackInOrderAndTakeNoRoomOnceReleased(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Renew([]byte("mine")))
@@ -68,7 +68,7 @@ func TestWhatIsAppendedComesBackInOrderAndTakesNoRoomOnceReleased(t *testing.T) 
 	require.Equal(t, fill(t, s, 60, 61), rest(t, s))
 }
 
-func TestWhatWasAcceptedIsThereAfterTheProcessHasDied(t *testing.T) {
+func TestAcceptedRecordsSurviveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, SegmentBytes: 300})
 	all := fill(t, s, 0, 40)
@@ -157,7 +157,7 @@ func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
 }
 
 // A power cut leaves any of the pages of what was being written, and zeros for the others.
-func TestWhatAPowerCutLeavesOfTheLastRecordIsCutAndIsNoDamage(t *testing.T) {
+func TestATornLastRecordIsCutAndIsNoDamage(t *testing.T) {
 	zeros := func(n int) []byte { return make([]byte, n) }
 	last := func(whole []byte, size int) []byte { return whole[len(whole)-size:] }
 	for name, cut := range map[string]func(whole []byte, size int) []byte{
@@ -283,7 +283,7 @@ func TestOnlyOneProcessHasTheFolder(t *testing.T) {
 	require.NoError(t, open(t, Options{Dir: dir}).Close())
 }
 
-func TestThoseWhoReadShareTheFolderAndAWriterIsToldOfThem(t *testing.T) {
+func TestReadersShareTheFolderAndKeepAWriterOut(t *testing.T) {
 	o := Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
 	writer, err := Open(o)
 	require.NoError(t, err)
@@ -379,7 +379,7 @@ func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
 	require.NoError(t, os.Remove(stuck+".kept"))
 }
 
-func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
+func TestRecordsThatAreSetAsideAreKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 20)
@@ -393,7 +393,7 @@ func TestWhatIsSetAsideIsKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
 	require.Equal(t, fill(t, s, 20, 25), rest(t, s))
 }
 
-func TestWhatLiesInAFolderIsTold(t *testing.T) {
+func TestTheStateOfAFolderIsReported(t *testing.T) {
 	dir := t.TempDir()
 	c, err := Look(filepath.Join(dir, "none"))
 	require.NoError(t, err)

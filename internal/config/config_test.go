@@ -92,7 +92,7 @@ func TestRulesWithCommasComeThroughWhole(t *testing.T) {
 	require.Equal(t, []string{"pods?tier=a,x!=y", "nodes"}, c.Exclude)
 }
 
-func TestWhatCannotBeMeantIsAnErrorThatNamesIt(t *testing.T) {
+func TestASettingThatMakesNoSenseIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, file  string
 		environment []string

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatTwoAttemptsToConnectHaveMetIsSaidOnce(t *testing.T) {
+func TestTheErrorOfTwoAttemptsToConnectIsPrintedOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := l.Addr().String()

@@ -71,7 +71,7 @@ func shell(t *testing.T, script func() string) *Component {
 	}
 }
 
-func TestWhatAKilledProcessLeftBehindIsRemoved(t *testing.T) {
+func TestTheFilesOfAKilledProcessAreRemoved(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	living, err := newHome("")

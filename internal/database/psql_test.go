@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPSQLIsToldWhereTheRecordIsAndNoPassword(t *testing.T) {
+func TestPSQLGetsTheAddressOfTheRecordAndNoPassword(t *testing.T) {
 	for database, want := range map[string]string{
 		"postgres://u:hunter2@h:5432/d?sslmode=verify-full":                        "postgres://u@h:5432/d?sslmode=verify-full",
 		"postgres://u:hun@ter2@h1:1,h2:2/d":                                        "postgres://u@h1:1,h2:2/d",

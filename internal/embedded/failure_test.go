@@ -111,7 +111,7 @@ func TestDataOfAnotherUserAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "belong to root, but PostgreSQL refuses to run as root")
 }
 
-func TestRootWithoutAnAccountForTheServerIsToldToMakeOne(t *testing.T) {
+func TestWithoutAnAccountForTheServerRootGetsAnErrorThatSaysToMakeOne(t *testing.T) {
 	t.Parallel()
 	_, err := lookupServerAccount([]string{"no-such-user", "root"})
 	require.ErrorContains(t, err, "useradd --system kuberewind")
@@ -143,7 +143,7 @@ func mount(t *testing.T, dir, size string) {
 	})
 }
 
-func TestAFullDiskIsSaidAndCostsNothing(t *testing.T) {
+func TestAFullDiskIsNamedAndCostsNothing(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	mount(t, dir, "200m")
@@ -174,7 +174,7 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-func TestAFullDiskAtTheFirstStartIsSaid(t *testing.T) {
+func TestAFullDiskAtTheFirstStartIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	mount(t, dir, "4m")
@@ -183,7 +183,7 @@ func TestAFullDiskAtTheFirstStartIsSaid(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "data"))
 }
 
-func TestAReadOnlyDiskIsSaid(t *testing.T) {
+func TestAReadOnlyDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	mount(t, dir, "200m")
@@ -194,7 +194,7 @@ func TestAReadOnlyDiskIsSaid(t *testing.T) {
 	require.ErrorContains(t, err, "mounted read-only")
 }
 
-func TestNoRightsAreSaid(t *testing.T) {
+func TestMissingRightsAreNamed(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("root has rights everywhere")

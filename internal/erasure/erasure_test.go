@@ -281,7 +281,7 @@ func TestErasuresFollowEachOtherOnOneDelta(t *testing.T) {
 	require.Zero(t, again.Erasure, "nothing is left to erase, and nothing goes on record")
 }
 
-func TestWhatIsRecordedWhileItIsLookedForIsErasedToo(t *testing.T) {
+func TestAValueThatIsRecordedDuringTheErasureIsErasedToo(t *testing.T) {
 	s := newScene(t)
 	s.leak()
 	tx, err := s.admin.Begin(t.Context())
@@ -428,7 +428,7 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsTheValueIsSaid(t *testing.T) {
+func TestTheReportSaysWhereTheValueStays(t *testing.T) {
 	s := newScene(t)
 	const secret = "the-secret"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -444,7 +444,7 @@ func TestWhatKeepsTheValueIsSaid(t *testing.T) {
 	require.Equal(t, int64(2), s.erased(erasure.Options{Value: []byte(secret)}).Told, "in any form")
 }
 
-func TestManagersOfWhichTheValueIsTheNameAreSaid(t *testing.T) {
+func TestTheReportCountsManagersThatAreCalledLikeTheValue(t *testing.T) {
 	s := newScene(t)
 	v := s.version(delta.Added, "pod", `"n":"the-secret"`)
 	o := v.Object.(*object)

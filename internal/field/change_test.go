@@ -188,7 +188,7 @@ func TestAPathPatternSelectsWhatItNames(t *testing.T) {
 	require.Len(t, p.SelectFrom([]field.Change{{Op: field.OpRemove, Old: canonical(t, before)}}), 2, "and a delete takes it away")
 }
 
-func TestWhatIsNoPathIsRefusedWithTheFormsThatThereAre(t *testing.T) {
+func TestTextThatIsNoPathIsRefusedWithTheForms(t *testing.T) {
 	for _, text := range []string{"", ".", "a..b", "a.", "a[", "a[]", "a]", "a[b", "a[=x]", "a[x=]", `a["x]`, "a['x'", "a[[x]]", "a[0]b", "/a~2", "/a~"} {
 		_, err := field.ParsePattern(text)
 		require.ErrorContains(t, err, "spec.containers[*].image", "%q", text)

@@ -225,7 +225,7 @@ var gone = []row{
 	},
 }
 
-func TestEachRowOfTheTable(t *testing.T) {
+func TestEachRowOfTheTableIsDecidedAsItSays(t *testing.T) {
 	for _, rows := range [][]row{served, gone} {
 		for _, r := range rows {
 			t.Run(r.when, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestANewResourceIsAskedAboutAtTheBeginOfItsDefinition(t *testing.T) {
 	require.Equal(t, Decision{Do: Ask, At: "20"}, Decide(Facts{Served: true, New: true, Begins: "20"}))
 }
 
-func TestEarlierDefinitions(t *testing.T) {
+func TestEarlierDefinitionsAreWholePartialOrBehind(t *testing.T) {
 	// one is a definition that this process saw come and go.
 	one := Definitions{Lives: []Life{{Created: "11", Ended: "14"}}, UpTo: "40", Watched: "10"}
 	then := func(change func(*Definitions)) Definitions {

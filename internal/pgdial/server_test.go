@@ -202,7 +202,7 @@ func TestAStatementEndsWhenItsSessionIsNoMore(t *testing.T) {
 }
 
 // A pooler may give the sessions names of its own.
-func TestWhereSessionsCannotBeToldApartAnAnswerIsEnough(t *testing.T) {
+func TestWithoutNamesOfSessionsAnyAnswerIsEnough(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil), func(config *pgx.ConnConfig) {
 		config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 			return conn.Exec(ctx, `SET application_name = 'pooler'`).Close()

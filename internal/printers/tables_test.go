@@ -86,7 +86,7 @@ func TestTheScaleOfACustomResourceHasNoCellForADesiredZero(t *testing.T) {
 	require.Equal(t, "0", row(t, schema.GroupResource{Group: "autoscaling", Resource: "scales"}, "", scale)["Desired"], "one of a built-in kind has")
 }
 
-func TestWhatThePrintersDoNotKnowHasARowAllTheSame(t *testing.T) {
+func TestAnUnknownKindHasARowAllTheSame(t *testing.T) {
 	gone := row(t, schema.GroupResource{Group: "extensions", Resource: "podsecuritypolicies"}, "",
 		`{"apiVersion":"extensions/v1beta1","kind":"PodSecurityPolicy","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:00:00Z"}}`)
 	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, gone)

@@ -62,7 +62,7 @@ func TestAnnotationsThatNeverHoldDataAreKept(t *testing.T) {
 	require.NotContains(t, apply(t, r, `{"metadata":{"annotations":{"meta.helm.sh/release-name":{"deep":"hunter2"}}}}`), "hunter2", "that is no name")
 }
 
-func TestWhatWasAppliedKeepsItsStructureOnlyIfItIsTheSecret(t *testing.T) {
+func TestTheLastAppliedTextKeepsItsStructureOnlyIfItIsTheSecret(t *testing.T) {
 	r := redactor(t, key(t), redact.Hash).For(secrets)
 	for name, inner := range map[string]string{
 		"as kubectl writes it":    `{"apiVersion":"v1","data":{"a":"hunter2"},"kind":"Secret","metadata":{"annotations":{},"creationTimestamp":null,"name":"name","namespace":"ns"},"type":"Opaque"}`,
@@ -153,7 +153,7 @@ func canonical(t *testing.T, text string) patch.Doc {
 	return doc
 }
 
-func TestWhatOnlyLooksLikeAHashIsReplaced(t *testing.T) {
+func TestTextThatOnlyLooksLikeAHashIsReplaced(t *testing.T) {
 	k := key(t)
 	r := redactor(t, k, redact.Hash).For(secrets)
 	object := func(value string) string {

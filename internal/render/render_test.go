@@ -101,7 +101,7 @@ func TestALoneSurrogateBecomesTheReplacementCharacterAndItsPlaceIsNamed(t *testi
 	require.Equal(t, []string{"/data/high", "/data/low", "/data/bytes", "/data/k\uFFFD", "/items/0"}, render.Replaced(doc))
 }
 
-func TestWhatYAMLCannotHoldIsAnErrorThatNamesThePlace(t *testing.T) {
+func TestAValueThatYAMLCannotHoldIsAnErrorThatNamesThePlace(t *testing.T) {
 	_, err := render.YAML([]byte(`{"spec":{"\ud800":1,"\ud801":2}}`))
 	require.ErrorContains(t, err, "/spec/\uFFFD is there twice")
 	_, err = render.YAML([]byte(`{"spec":{"n":[1e400]}}`))

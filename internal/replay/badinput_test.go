@@ -164,7 +164,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 	require.Contains(t, b.called(t, "log configmap/orphan -n shop --owned", "").out, "created")
 }
 
-func TestWhatIsGoneInANamespaceThatIsGoneSaysSo(t *testing.T) {
+func TestAnObjectOfANamespaceThatIsGoneIsReportedAsDeleted(t *testing.T) {
 	b := bookOf(t, pgtest.New(t, scenetest.Record))
 	pod := strings.TrimSpace(b.called(t, "get pods -n legacy --at seq:700 -o name", "").out)
 	require.True(t, strings.HasPrefix(pod, "pod/old-"), pod)

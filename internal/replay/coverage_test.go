@@ -44,7 +44,7 @@ Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: t
 	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets", "--until", "now").code, "the record ends before")
 }
 
-func TestCoverageAsJSON(t *testing.T) {
+func TestCoverageInJSONHasTheNumbersOfTheTable(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "coverage", "-o", "json")
 	var r coverage.Report

@@ -74,7 +74,7 @@ func TestADiffOfManyNamesIsOfTheseNames(t *testing.T) {
 	require.Equal(t, resource.MaxNames, strings.Count(got.err, "was not there at either instant"), got.err)
 }
 
-func TestTheFormsOfADiff(t *testing.T) {
+func TestADiffIsWrittenInEachForm(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "diff", "-n", "shop", "--from", "seq:3", "--to", "seq:5", "-u")
 	require.Equal(t, `--- a/deployments.apps/shop/web	rv 103

@@ -158,7 +158,7 @@ func unpadded(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestWhatCannotBeAnsweredSaysWhatToDo(t *testing.T) {
+func TestTheErrorOfAQuestionSaysWhatToDo(t *testing.T) {
 	h := newHarbour(t)
 	for _, c := range []struct{ question, want string }{
 		{"pods --at soon", "a time before now (10m, 2d12h ago), Unix seconds, seq:N, rv:N or now"},
@@ -257,7 +257,7 @@ func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T)
 	require.Zero(t, h.replayed(t, "snapshot", "-n", "shop", "--at", at("12:04"), "pods/web").code)
 }
 
-func TestAKubeconfigThatCannotBeReadIsInNobodysWayWhoNamesTheNamespace(t *testing.T) {
+func TestAnUnreadableKubeconfigIsIgnoredIfTheNamespaceIsGiven(t *testing.T) {
 	h := newHarbour(t)
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(broken, []byte("no kubeconfig"), 0o600))

@@ -98,8 +98,8 @@ func TestAProgramWithAServerOfItsOwnHasAFileOfIntentions(t *testing.T) {
 	require.Zero(t, end())
 }
 
-// TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient has a pipe whose reader has left.
-func TestAnIntentionThatCannotBeWrittenDownIsToldToItsClient(t *testing.T) {
+// TestAnIntentionThatCannotBeWrittenIsAnErrorForItsClient has a pipe whose reader has left.
+func TestAnIntentionThatCannotBeWrittenIsAnErrorForItsClient(t *testing.T) {
 	b := story(t)
 	folders(t)
 	name := filepath.Join(t.TempDir(), "pipe")

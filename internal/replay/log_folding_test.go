@@ -42,7 +42,7 @@ var (
 	entryLine = regexp.MustCompile(`(?m)^[ ~]\d\S+  (Added|Updated|Deleted|Sync) `)
 )
 
-func TestWhatIsShownAndWhatIsFoldedAreAllDeltas(t *testing.T) {
+func TestShownAndFoldedEntriesAreAllDeltas(t *testing.T) {
 	b := newScene(t)
 	for _, args := range []string{"-A", "-n shop deployments,replicasets,pods", "pods -A --only status", "-A --events --only spec",
 		"-n kube-system --ignore metadata.annotations", "-n shop -l app=web", "deployment/web -n shop -v", "-A --index node=node-002 --type Updated"} {

@@ -140,7 +140,7 @@ func TestADiffOfALogIsYAMLWithoutBookkeeping(t *testing.T) {
 	require.Contains(t, b.replayed(t, "log", "deployment/web", "-n", "shop", "--diff", "--all-fields").out, "+  managedFields:")
 }
 
-func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
 		"log widgets -A":                     "the server doesn't have a resource type \"widgets\"",
@@ -193,7 +193,7 @@ func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
 	require.Len(t, found, 13)
 }
 
-func TestWhereARecordingOrAGapBeginsIsALineBetweenTheDeltas(t *testing.T) {
+func TestTheBeginOfARecordingOrAGapIsALineBetweenTheDeltas(t *testing.T) {
 	b := newBook(t)
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
 	first := b.Item("configmaps", delta.Sync, delta.SourceList, settings)
@@ -341,7 +341,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
-func TestAnAuditorReadsTheLogAndLearnsThatTheChainIsClosedToHim(t *testing.T) {
+func TestAnAuditorReadsTheLogAndGetsAnErrorForTheChain(t *testing.T) {
 	b := story(t)
 	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "log", "deployment/web", "-n", "shop", "--utc")

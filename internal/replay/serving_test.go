@@ -175,7 +175,7 @@ func TestAnInstantThatClientsSeeOnlyNearlyIsNoted(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestWhatOthersReachIsNotServed(t *testing.T) {
+func TestAServerThatOthersCanReachNeedsAuthorization(t *testing.T) {
 	b := newBook(t)
 	folders(t)
 	got := b.asked(t, "serve", "--listen", "0.0.0.0:6443")

@@ -68,7 +68,7 @@ func TestASessionIsMadePlayedAndEnded(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestWhatASessionCannotBeAskedIsAnError(t *testing.T) {
+func TestABadRequestForASessionIsAnError(t *testing.T) {
 	b := story(t)
 	folders(t)
 	for _, args := range [][]string{{"session"}, {"session", "night", "--at", "now"}, {"exec", "--session", "night", "--", "true"}, {"shell", "--session", "night"}} {

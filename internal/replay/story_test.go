@@ -195,7 +195,7 @@ func before(text, mark string) string {
 	return head
 }
 
-func TestAStoryOfNobodySaysWhy(t *testing.T) {
+func TestAStoryOfNoObjectSaysWhy(t *testing.T) {
 	b := newScene(t)
 	for args, want := range map[string]string{
 		"story deployment/nobody -n shop":                                    "error: deployments.apps \"nobody\" was never recorded in namespace shop\n",

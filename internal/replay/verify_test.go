@@ -29,7 +29,7 @@ The record holds.
 `, got.out)
 }
 
-func TestWhatWasChangedSinceBreaksTheChain(t *testing.T) {
+func TestALaterChangeBreaksTheChain(t *testing.T) {
 	b := story(t)
 	b.damage(`UPDATE kuberewind.batches SET digest = sha256(digest) WHERE batch = 5`)
 	got := b.replayed(t, "verify", "-o", "json")

@@ -222,7 +222,7 @@ func TestADayThatAnotherDropsMeanwhileIsNoObstacle(t *testing.T) {
 	holds(t, url, admin)
 }
 
-func TestADayThatIsReadAllTheTimeIsToldAndStays(t *testing.T) {
+func TestADayThatIsReadAllTheTimeIsReportedAndStays(t *testing.T) {
 	url, admin := fourDays(t)
 	reading, err := admin.Begin(t.Context())
 	require.NoError(t, err)

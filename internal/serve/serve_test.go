@@ -103,7 +103,7 @@ func TestTheHandlerSeesWhoAsksAndNoToken(t *testing.T) {
 	}
 }
 
-func TestWhoIsDenied(t *testing.T) {
+func TestEachRequestOfTheTableIsDenied(t *testing.T) {
 	var reached atomic.Bool
 	access, _ := start(t, serve.Options{AllowedHosts: []string{"Jump.Example.com", "10.0.0.1"}, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) })})
 	header := func(name, value string) func(*http.Request) {
@@ -159,9 +159,9 @@ func TestWhoIsDenied(t *testing.T) {
 	}
 }
 
-// TestWhatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the Origin of its page, and adds the
+// TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the Origin of its page, and adds the
 // token of the kubeconfig. It does so for a WebSocket of any page that finds it, too: such a page is of another host, or of none.
-func TestWhatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
+func TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
 	passes, _ := start(t, serve.Options{PassedOn: true, AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
 	strict, _ := start(t, serve.Options{AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
 	ask := func(access serve.Access, authorization string, origins []string) (int, string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-func TestOfTwoTimesOneIsLaterInEitherOrder(t *testing.T) {
+func TestTheLaterOfTwoTimesIsTheSameInEitherOrder(t *testing.T) {
 	first, second := time.Unix(1, 0), time.Unix(2, 0)
 	for _, pair := range [][2]time.Time{{first, second}, {second, first}} {
 		require.Equal(t, second, times.Later(pair[0], pair[1]))

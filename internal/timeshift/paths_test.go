@@ -119,7 +119,7 @@ func TestTheTimesOfEveryKindAreThoseOfTheServersOpenAPI(t *testing.T) {
 	require.Greater(t, withOwn, 20)
 }
 
-func TestOfACustomResourceOnlyTheFormatDateTimeIsATime(t *testing.T) {
+func TestACustomResourceHasTimesOnlyInTheFormatDateTime(t *testing.T) {
 	definition := patch.Doc(`{"spec":{"versions":[{"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{` +
 		`"spec":{"type":"object","properties":{"at":{"type":"string","format":"date-time"},"looks":{"type":"string"},"day":{"type":"string","format":"date"},` +
 		`"*":{"type":"string","format":"date-time"},"a/b~c":{"type":"string","format":"date-time"},` +

@@ -135,7 +135,7 @@ func TestADurationIsReadAsPeopleTypeIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoInstantIsAnErrorThatNamesTheForms(t *testing.T) {
+func TestTextThatIsNoInstantIsAnErrorThatNamesTheForms(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for text, want := range map[string]string{
 		"":                   "use a time",

@@ -65,7 +65,7 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 	require.Equal(t, Pruned, ended())
 }
 
-func TestWhatWasDefinedBeforeIsKnownUpToWhereDefinitionsAreOnRecord(t *testing.T) {
+func TestEarlierDefinitionsAreKnownAsFarAsTheyAreOnRecord(t *testing.T) {
 	r := record(t, newDatabase(t))
 	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
 	r.commit(replacedBy(definitions, "first_list", "10"))

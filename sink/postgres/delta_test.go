@@ -24,7 +24,7 @@ func (r *recording) kept(items ...Item) EncodeStats {
 	return stats
 }
 
-func TestWhatIsRecordedIsSkipped(t *testing.T) {
+func TestVersionsOnRecordAreSkipped(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	uid := newUID()
@@ -211,7 +211,7 @@ func hazards() map[string]string {
 	}
 }
 
-func TestWhatNoPatchCanBeMadeForIsStoredWholeAndTold(t *testing.T) {
+func TestAVersionWithoutAPatchIsStoredWholeAndReported(t *testing.T) {
 	var told []Mismatch
 	r := record(t, newDatabase(t), func(c *Config) { c.Hooks.Mismatch = func(m Mismatch) { told = append(told, m) } })
 	pods := r.pods()

@@ -135,7 +135,7 @@ func TestABatchSaysWhatItsItemsSayOneByOne(t *testing.T) {
 	}
 }
 
-func TestWhatComparersKeepIsBounded(t *testing.T) {
+func TestTheMemoryOfComparersIsBounded(t *testing.T) {
 	c := comparer{before: make([]byte, 100), changes: make([]byte, 100), packed: make([]byte, 100)}
 	c.forget()
 	require.Empty(t, c.changes)

@@ -112,7 +112,7 @@ func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r.verify()
 }
 
-func TestAReversedHistoryHasAGapOfItsOwnWhateverIsOpen(t *testing.T) {
+func TestARollbackHasAGapOfItsOwnBesideAnOpenOne(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -176,7 +176,7 @@ func TestAGapBeginsAfterWhatWasRecordedLast(t *testing.T) {
 	require.Equal(t, "11", r.gaps()[1].FromRV)
 }
 
-func TestWhatAListConfessesIsOnRecordWhereAGapIsOpenAlready(t *testing.T) {
+func TestALossThatAListReportsIsAddedToTheGapThatIsOpen(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	end := func(rv, detail string) Item {

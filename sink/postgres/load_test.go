@@ -62,7 +62,7 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 	require.False(t, exists)
 }
 
-func TestRecordThatDoesNotFoldIsToldAndTheNextVersionIsWhole(t *testing.T) {
+func TestARecordThatDoesNotFoldIsReportedAndTheNextVersionIsWhole(t *testing.T) {
 	for name, damage := range map[string]string{
 		"the digest is another": `UPDATE kuberewind.deltas_data SET digest = '\x00' WHERE seq = 2`,
 		"the patch is another":  `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/nowhere"}]' WHERE seq = 2`,

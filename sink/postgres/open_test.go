@@ -161,7 +161,7 @@ func TestPoolOfTheCallerStaysOpen(t *testing.T) {
 	require.NoError(t, pool.Ping(t.Context()))
 }
 
-func TestWhatTheServerSaysIsRecordedWhenItChanges(t *testing.T) {
+func TestDocumentsOfTheServerAreRecordedWhenTheyChange(t *testing.T) {
 	r := record(t, newDatabase(t))
 	say := func(path string, content []byte) {
 		t.Helper()
@@ -216,7 +216,7 @@ func TestStatusSaysWhereEachStreamStands(t *testing.T) {
 	require.Equal(t, PastGaps{Missed: 1, Last: r.now}, PastGaps{gaps.Missed, gaps.Last.UTC()})
 }
 
-func TestHooksTellWhatWasDone(t *testing.T) {
+func TestHooksReportWhatWasEncodedAndCommitted(t *testing.T) {
 	var encoded []EncodeStats
 	var committed []CommitStats
 	r := record(t, newDatabase(t), func(c *Config) {
@@ -235,7 +235,7 @@ func TestHooksTellWhatWasDone(t *testing.T) {
 	require.Equal(t, noon, committed[0].Observed)
 }
 
-func TestTheHookOfGapsTellsEachOnceItIsOnRecord(t *testing.T) {
+func TestTheHookOfGapsReportsEachOnceItIsOnRecord(t *testing.T) {
 	var told []GapChange
 	r := record(t, newDatabase(t), func(c *Config) {
 		c.Hooks.Gap = func(g GapChange) { told = append(told, g) }

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
+func TestARollbackIsOpenForStreamsThatWereNotListedSince(t *testing.T) {
 	r := record(t, newDatabase(t))
 	var streams []*Stream
 	open := func(names ...string) {
@@ -54,7 +54,7 @@ func TestReversalsAreUntoldToWhoWasNotListedSince(t *testing.T) {
 
 // An API server with an etcd of its own has gone backwards, and is uninstalled later. Then nobody can say whether its etcd was
 // that of other streams.
-func TestReversalsAreToldToWhoWentOnLongAfterThem(t *testing.T) {
+func TestARollbackIsNotOpenForStreamsThatWentOnLongAfterIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	metrics, pods, idle := r.stream(StreamSpec{Resource: "metrics", Kind: "Metrics"}), r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
 	for _, st := range []*Stream{metrics, pods, idle} {

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestTheNewestRevisionsAreThoseOfTheHistoryThatIs(t *testing.T) {
+func TestTheNewestRevisionsAreOfTheCurrentHistory(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
@@ -32,7 +32,7 @@ func TestTheNewestRevisionsAreThoseOfTheHistoryThatIs(t *testing.T) {
 	require.Equal(t, []string{"8"}, newest())
 }
 
-func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
+func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "4"), watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
@@ -68,7 +68,7 @@ func TestSomeOfWhatWasRecordedLastIsLookedAtAgain(t *testing.T) {
 }
 
 // A day of a busy cluster is millions of rows. No index says when a row was observed.
-func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
+func TestTheLastVersionsAreFoundByAnIndex(t *testing.T) {
 	db := newDatabase(t)
 	r := record(t, db)
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", "x", "1", "5", "{}")))
@@ -85,7 +85,7 @@ func TestWhatWasRecordedLastIsFoundByAnIndex(t *testing.T) {
 }
 
 // A role may have such a long name. The server must not be asked for the cut name.
-func TestWhatWasRecordedLastIsNotLookedForByACutName(t *testing.T) {
+func TestTheLastVersionsAreNotLookedUpByACutName(t *testing.T) {
 	r := record(t, newDatabase(t))
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
 	r.reopen()

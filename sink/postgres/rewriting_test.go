@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestWhatIsRedactedAnewIsOnRecordOnlyWhenItIsCommitted(t *testing.T) {
+func TestAnObjectThatIsRedactedAnewCountsOnceItIsCommitted(t *testing.T) {
 	r := record(t, newDatabase(t))
 	uid := newUID()
 	r.commit(watched(r.pods(), delta.Added, made(t, "a", "x", uid, "11", `1`)))

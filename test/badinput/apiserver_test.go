@@ -208,7 +208,7 @@ func TestAServerThatIsAwayForAWhileCostsNothing(t *testing.T) {
 	requireNothingLost(t, db, r, cms, start, 8)
 }
 
-func TestAHistoryThatIsGoneIsConfessedWithWhatItCost(t *testing.T) {
+func TestAHistoryThatIsGoneIsAGapWithItsCost(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()
 	s := newServer(t, cms)

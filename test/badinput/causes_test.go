@@ -15,7 +15,7 @@ import (
 // To the server a position is too old, whyever that is. The record says what made it so.
 
 // The queue and the spool were full for so long that the server has forgotten what it could not send.
-func TestWhatDidNotFitIntoTheSpoolIsConfessedAsThat(t *testing.T) {
+func TestAGapSaysThatTheSpoolWasFull(t *testing.T) {
 	t.Parallel()
 	db, address := private(t)
 	cms := configMaps()
@@ -40,7 +40,7 @@ func TestWhatDidNotFitIntoTheSpoolIsConfessedAsThat(t *testing.T) {
 }
 
 // A part of the spool cannot be read, and the server has forgotten it.
-func TestWhatWasLostWithASpoolIsConfessedAsThat(t *testing.T) {
+func TestAGapSaysThatASpoolWasLost(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
 	v.Kill(t)
@@ -55,7 +55,7 @@ func TestWhatWasLostWithASpoolIsConfessedAsThat(t *testing.T) {
 
 // Objects that were left out for a while are recovered. If the server has forgotten them, the cause of the gap is that they
 // were left out.
-func TestWhatIsNoLongerLeftOutIsCaughtUpOnOrConfessed(t *testing.T) {
+func TestAResourceThatIsNoLongerLeftOutIsCaughtUpOnOrHasAGap(t *testing.T) {
 	t.Parallel()
 	for name, forgotten := range map[string]bool{"the server has it": false, "the server has forgotten it": true} {
 		t.Run(name, func(t *testing.T) {

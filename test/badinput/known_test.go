@@ -9,7 +9,7 @@ import (
 )
 
 // A recorder that starts knows only what it has folded from the record.
-func TestWhatHappenedWhileNoRecorderRanIsFoundThoughTheServerHasForgottenIt(t *testing.T) {
+func TestChangesOfAPauseAreFoundThoughTheServerHasForgottenThem(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()
 	s := newServer(t, cms)

@@ -85,7 +85,7 @@ func TestAnObjectOfAnOddFormIsRecordedAsItWasServed(t *testing.T) {
 	}
 }
 
-func TestTheFirstOfTwoObjectsOfOneNameInOneListIsRecordedAndTheOtherConfessed(t *testing.T) {
+func TestTheFirstOfTwoObjectsOfOneNameIsRecordedAndTheOtherIsReported(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()
 	s := newServer(t, cms)

@@ -77,7 +77,7 @@ func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, 
 }
 
 // The server has forgotten what came during the outage: only the spool has it.
-func TestWhatWasSpooledSurvivesKill9AndIsOnRecordOnceWithNoGap(t *testing.T) {
+func TestASpoolSurvivesKill9AndIsRecordedOnceWithoutAGap(t *testing.T) {
 	t.Parallel()
 	s, cms, start, db, v := outgrown(t, true)
 	v.Kill(t)
@@ -353,7 +353,7 @@ func TestASpoolOnADiskThatIsReadOnlyIsWrittenOnceThoughTheRecorderIsKilled(t *te
 }
 
 // The spool lies in a place where it cannot be read, and the server has forgotten the entries.
-func TestASpoolThatCannotBeOpenedIsConfessedIfTheServerHasForgottenIt(t *testing.T) {
+func TestASpoolThatCannotBeOpenedIsAGapIfTheServerHasForgottenIt(t *testing.T) {
 	t.Parallel()
 	s, cms, _, db, v := outgrown(t, true)
 	v.Kill(t)

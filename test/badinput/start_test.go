@@ -231,7 +231,7 @@ func TestADatabaseThatCannotBeUsedIsRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWrittenOrListenedOnIsNamed(t *testing.T) {
+func TestAFolderOrKeyThatCannotBeUsedIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, configMaps())
 	db := pgtest.New(t, pgtest.EmptyRecord)

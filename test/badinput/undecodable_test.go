@@ -12,7 +12,7 @@ import (
 
 const notAnObject = `{"metadata":{"name":"broken","namespace":"default","uid":"u","labels":[7]},"data":{}}`
 
-func TestAnItemThatCannotBeDecodedIsConfessedAndTheOthersAreRecorded(t *testing.T) {
+func TestAnItemThatCannotBeDecodedIsAGapAndTheOthersAreRecorded(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()
 	s := newServer(t, cms)
@@ -70,7 +70,7 @@ var lastingly = map[string]struct {
 	"500":                        {errorEvent(status(http.StatusInternalServerError, "InternalError", "cannot convert", 0)), []string{"failed 5 times in the same way", "cannot convert"}},
 }
 
-func TestAPlaceThatCanNeverBeReadIsListedPastAndConfessed(t *testing.T) {
+func TestAPlaceThatCanNeverBeReadIsListedPastWithAGap(t *testing.T) {
 	t.Parallel()
 	for name, lasting := range lastingly {
 		t.Run(name, func(t *testing.T) {

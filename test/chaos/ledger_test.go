@@ -322,7 +322,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 }
 
 // An API server whose cache is of another history has replaced etcd's object by that history's.
-func TestAnUpdateThatIsAnotherObject(t *testing.T) {
+func TestAnUpdateThatReplacesTheUIDIsADeleteAndAnAdd(t *testing.T) {
 	const text = `{"apiVersion":"example.kuberewind.dev/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","uid":%q}}`
 	w, err := new(oracle).parse(controlplane.Revision{
 		Key: "/registry/example.kuberewind.dev/widgets/default/w", Rev: 7, Kind: controlplane.Update,

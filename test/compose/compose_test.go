@@ -294,7 +294,7 @@ func TestKubeconfigIsMountedReadOnly(t *testing.T) {
 }
 
 // The image is built by the Go that go.mod asks for: images of Go do not fetch another.
-func TestGoOfTheImage(t *testing.T) {
+func TestTheImageIsBuiltByTheGoOfTheModule(t *testing.T) {
 	image := only(t, "Dockerfile", `(?m)^FROM golang:(\S+) AS build$`)
 	wanted := only(t, "go.mod", `(?m)^go (\d+\.\d+)`)
 	assert.Equal(t, wanted, image)

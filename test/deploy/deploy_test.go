@@ -34,7 +34,7 @@ const (
 
 func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
 
-func TestWhatTheInstructionsApplyRecordsTheClusterAndOnlyReadsIt(t *testing.T) {
+func TestTheInstructionsDeployARecorderThatOnlyReadsTheCluster(t *testing.T) {
 	plane := controlplane.ForTest(t, controlplane.Options{})
 	database := pgtest.New(t, nil)
 	admin, err := plane.APIServer.Kubeconfig(controlplane.AdminName)

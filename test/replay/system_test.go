@@ -46,9 +46,9 @@ func (c *cluster) in(t *testing.T) *cluster {
 	return &of
 }
 
-// TestAShopThatIsRecorded is one cluster, because each takes seconds of CPU time. The test that changes the cluster comes last.
+// TestTheCommandsAnswerForARecordedShop is one cluster, because each takes seconds of CPU time. The test that changes the cluster comes last.
 // No name has a comma: it would be in paths, where kubectl takes it for the end of one.
-func TestAShopThatIsRecorded(t *testing.T) {
+func TestTheCommandsAnswerForARecordedShop(t *testing.T) {
 	c := startCluster(t)
 	c.record()
 	c.awaitRecorded(c.maker.Apply(objects.Shop)...)

@@ -38,7 +38,7 @@ func TestAResourceThatAppearsVanishesAndComesBackIsRecordedWholly(t *testing.T) 
 	recorder.Terminate(t)
 }
 
-func TestWhatIsMadeAndUsedWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
+func TestAResourceThatIsMadeWhileNoRecorderRunsIsRecordedFromItsFirstInstance(t *testing.T) {
 	t.Parallel()
 	w, recorder := recordedLent(t)
 	recorder.Terminate(t)

@@ -55,7 +55,7 @@ func TestOtherRulesEndNoLife(t *testing.T) {
 	recorder.Terminate(t)
 }
 
-func TestWhatTheServerSaysOfItselfIsOnRecordWheneverItChanges(t *testing.T) {
+func TestDocumentsOfTheServerAreRecordedWhenTheyChange(t *testing.T) {
 	t.Parallel()
 	w, recorder := recordedLent(t)
 	const changed = `SELECT count(*)::text FROM kuberewind.server WHERE path = '/apis'`

@@ -124,7 +124,7 @@ func TestAnEtcdThatIsRestoredWithItsAPIServerIsAnotherGeneration(t *testing.T) {
 	r.recorder.Terminate(t)
 }
 
-func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(t *testing.T) {
+func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotTrustedBeforeThatHasNoticed(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
@@ -147,7 +147,7 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotBelievedBeforeThatHasNoticed(
 
 // A watch cache built before the restore follows the new history from the revision at which it passes the old one. Its newest
 // objects are right, but it never learns the earlier writes of the new history.
-func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotBelieved(t *testing.T) {
+func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
 	// The first of a stream is one of the versions that are checked again.
@@ -214,7 +214,7 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 
 // The recorder was killed when it had told all streams but one of the restore. For that stream, nothing in etcd shows that
 // there was another history.
-func TestAStreamThatWasNotToldOfARestoreBeforeTheRecorderWasKilledIsToldByTheNext(t *testing.T) {
+func TestTheNextRecorderOpensTheGapOfARestoreThatAKilledOneLeftOut(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
 	last, err := strconv.ParseInt(cmp.Or(r.lines(t, `SELECT max(position::bigint)::text FROM kuberewind.streams`)...), 10, 64)

@@ -116,7 +116,7 @@ func TestOnlyWhatIsDocumentedIsNoBug(t *testing.T) {
 	require.Contains(t, out.String(), "TestD\tRACE\tBUG, all of it in d.log (-keep), its end:\n    one\n    two\n")
 }
 
-func TestWhatIsDroppedIsCutOutWithItsImports(t *testing.T) {
+func TestADroppedTestIsCutOutWithItsImports(t *testing.T) {
 	f := &fork{drop: map[string]bool{"Gone": true, "Kept.method": true, "goneToo": true}}
 	got, err := f.rewrite("a.go", []byte(`package a
 

@@ -33,7 +33,7 @@ type site struct {
 }
 
 // The page shows changes of the record while it is open, and no lost rows.
-func TestBadInputInABrowser(t *testing.T) {
+func TestThePageShowsNothingThatIsGone(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make test-web runs it")
 	}

@@ -26,13 +26,13 @@ import (
 )
 
 var (
-	seed    = flag.Uint64("seed", 0, "begin the random windows of TestWhatIsDrawn with this seed, which a failure prints; 0 is any")
-	windows = flag.Int("windows", 200, "how many random windows TestWhatIsDrawn compares with SQL")
+	seed    = flag.Uint64("seed", 0, "begin the random windows of TestThePageDrawsWhatSQLCounts with this seed, which a failure prints; 0 is any")
+	windows = flag.Int("windows", 200, "how many random windows TestThePageDrawsWhatSQLCounts compares with SQL")
 )
 
 // In random windows, the drawn marks are those that SQL counts and the command line prints. With -seed, the windows are those
 // of an earlier run.
-func TestWhatIsDrawnIsWhatSQLCounts(t *testing.T) {
+func TestThePageDrawsWhatSQLCounts(t *testing.T) {
 	if !*all {
 		t.Skip("it takes minutes: make test-web runs it")
 	}

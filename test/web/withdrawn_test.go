@@ -33,7 +33,7 @@ const (
 )
 
 // A right that is withdrawn while the page is open takes what it shows away.
-func TestAWithdrawnRightInABrowser(t *testing.T) {
+func TestThePageShowsNoDataOnceTheRightIsWithdrawn(t *testing.T) {
 	if !*all {
 		t.Skip("it runs a control plane: make test-web runs it")
 	}

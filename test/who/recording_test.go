@@ -39,7 +39,7 @@ var findings = []finding{
 	{"a first version without managedFields names nobody", nobody + `type = 'Added' AND object #> '{metadata,managedFields}' IS NULL`, "true"},
 }
 
-func TestTheCommittedRecording(t *testing.T) {
+func TestTheCommittedRecordingNamesNoWrongManager(t *testing.T) {
 	database := pgtest.New(t, scenetest.Record)
 	db := database.Connect(t)
 	t.Run("names no wrong manager", func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 	}
 }
 
-func TestWhatIsDamagedIsPassedOver(t *testing.T) {
+func TestADamagedDeltaIsPassedOver(t *testing.T) {
 	db := pgtest.New(t, scenetest.Record)
 	db.Exec(t, "DELETE FROM kuberewind.deltas_data WHERE seq = 150")
 	err := counter(t, db, migrations.WriterRole, activity.Options{Block: 100}).CountDue(t.Context())
@@ -106,7 +106,7 @@ func (l *logged) lines() int {
 	return strings.Count(l.text.String(), "\n")
 }
 
-func TestALoginThatMayNotCountIsToldOnceWhatItNeeds(t *testing.T) {
+func TestALoginThatMayNotCountGetsOneErrorThatSaysWhatItNeeds(t *testing.T) {
 	db := pgtest.New(t, scenetest.Record)
 	var log logged
 	options := activity.Options{CheckEvery: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}

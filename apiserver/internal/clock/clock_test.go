@@ -26,7 +26,7 @@ func faster(t *testing.T, c clock.Clock, now time.Time, speed float64) clock.Clo
 	return c
 }
 
-func TestAClockShowsWhatItWasToldTo(t *testing.T) {
+func TestAClockShowsTheTimeItWasSetTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		clock clock.Clock
 		shows map[float64]float64 // seconds of the past, by seconds of the day

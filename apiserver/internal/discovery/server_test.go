@@ -203,7 +203,7 @@ func TestStreamsStandInForDiscoveryThatIsNotOnRecord(t *testing.T) {
 	require.JSONEq(t, `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"example.com"}]}`, ask(s, "/api").body)
 }
 
-func TestWhatIsNotOnRecordIsNamed(t *testing.T) {
+func TestADocumentThatIsNotOnRecordIsNamed(t *testing.T) {
 	s := newServer(t, map[string]string{"/api": core})
 	for path, want := range map[string]string{
 		"/version": "the version of the API server is not on record", "/openapi/v3": "OpenAPI v3 is not on record at that instant", "/openapi/v2": "OpenAPI v2 is not on record; ask for /openapi/v3",

@@ -101,7 +101,7 @@ func reader(t *testing.T, f *feed.Feed, streams ...int32) *feed.Reader {
 	return r
 }
 
-func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
+func TestReadersThatHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 	tape := &tape{}
 	tape.record(one, 5, 10)
 	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
@@ -123,7 +123,7 @@ func TestThoseWhoHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 	require.Equal(t, before+1, tape.readings)
 }
 
-func TestWhoFallsBehindWhatIsKeptEnds(t *testing.T) {
+func TestAReaderThatFallsBehindTheBufferEnds(t *testing.T) {
 	tape := &tape{}
 	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 100_000})
 	slow, fast, late := reader(t, f), reader(t, f), reader(t, f, 2)

@@ -80,7 +80,7 @@ func TestPathsAreAnsweredAsTheyAreServed(t *testing.T) {
 	require.Equal(t, []string{"ada get ./apis/apps/v1 in "}, w.questions())
 }
 
-func TestOneWhoMayNotReadIsToldSo(t *testing.T) {
+func TestACallerWhoMayNotReadGetsANo(t *testing.T) {
 	w := newWorld(t, "")
 	w.refuse = func(a authorizer.Attributes) error {
 		if a.GetResource() == "secrets" {
@@ -136,7 +136,7 @@ func TestTheCallersRulesAreThoseOfTheServer(t *testing.T) {
 	}
 }
 
-func TestRulesOfOneWhoMayNotReadAllAreIncomplete(t *testing.T) {
+func TestRulesOfACallerWhoMayNotReadAllAreIncomplete(t *testing.T) {
 	w := newWorld(t, "")
 	w.refuse = func(a authorizer.Attributes) error {
 		if a.GetVerb() == "watch" {
@@ -151,7 +151,7 @@ func TestRulesOfOneWhoMayNotReadAllAreIncomplete(t *testing.T) {
 	require.Equal(t, []string{"ada get *.* in shop", "ada list *.* in shop", "ada watch *.* in shop"}, w.questions())
 }
 
-func TestTheCallerIsToldWhoTheyAreInEachVersion(t *testing.T) {
+func TestASubjectReviewNamesTheCallerInEachVersion(t *testing.T) {
 	w := newWorld(t, "")
 	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
 		code, header, text := post(t, w.url+"/apis/authentication.k8s.io/"+version+"/selfsubjectreviews", "application/json",

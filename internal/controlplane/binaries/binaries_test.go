@@ -47,7 +47,7 @@ func TestOutsideTheSourceTreeTheErrorSaysWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, overrideVariable)
 }
 
-func TestWhatWasBuiltIsFoundAndNotBuiltAgain(t *testing.T) {
+func TestABuiltProgramIsFoundAndNotBuiltAgain(t *testing.T) {
 	tree := newTree(t)
 	var progress bytes.Buffer
 	dir, err := Build(t.Context(), Options{Progress: &progress, Index: NoDownload}, Minimal...)

@@ -75,7 +75,7 @@ func TestADownloadThatFailsIsFollowedByABuild(t *testing.T) {
 	}
 }
 
-func TestWhatAnArchiveLacksIsBuilt(t *testing.T) {
+func TestAProgramThatAnArchiveLacksIsBuilt(t *testing.T) {
 	tree := newTree(t)
 	var told bytes.Buffer
 	dir, err := Build(t.Context(), Options{Progress: &told, Index: tree.offer(archive(t, Etcd, APIServer), "").url}, Minimal...)

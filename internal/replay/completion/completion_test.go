@@ -170,7 +170,7 @@ func TestALongListSaysThatItIsCut(t *testing.T) {
 	require.Len(t, words, 11)
 }
 
-func TestWhatFailsOffersNothingAndSaysNothing(t *testing.T) {
+func TestAFailureOffersNothingAndPrintsNothing(t *testing.T) {
 	database := scene(t)
 	silent := func(line string) {
 		t.Helper()

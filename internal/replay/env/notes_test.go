@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-func TestWhatIsSaidOfManyResourcesIsSaidOnce(t *testing.T) {
+func TestANoteAboutManyResourcesIsPrintedOnce(t *testing.T) {
 	noon := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	note := func(kind history.NoteKind, resource string, from, to time.Time) history.Note {
 		return history.Note{Kind: kind, Resource: resource, From: from, To: to, Text: string(kind) + " of " + resource}

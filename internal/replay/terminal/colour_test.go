@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay"
 )
 
-func TestColoursAreForWhoWantsThem(t *testing.T) {
+func TestColoursAreUsedOnlyIfTheyAreWanted(t *testing.T) {
 	scene(t)
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")

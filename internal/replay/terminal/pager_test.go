@@ -133,7 +133,7 @@ func TestNoPagerStartsForWhatIsShortOrNotForReading(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-func TestWhatIsFollowedIsNotPaged(t *testing.T) {
+func TestAFollowedLogIsNotPaged(t *testing.T) {
 	scene(t)
 	file := pager(t, `cat > "$PAGED"`)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -148,7 +148,7 @@ func TestWhatIsFollowedIsNotPaged(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-func TestWhoHasSeenEnoughIsToldNothing(t *testing.T) {
+func TestAPagerThatEndsEarlyIsNoError(t *testing.T) {
 	scene(t)
 	pager(t, `head -n 1; exit 3`)
 	for _, args := range [][]string{

@@ -41,8 +41,8 @@ func deniedRows(t *testing.T) map[string]int {
 	return rows
 }
 
-// TestWhoIsDenied compares the table of the documentation with the server.
-func TestWhoIsDenied(t *testing.T) {
+// TestEachRequestOfTheTableIsDenied compares the table of the documentation with the server.
+func TestEachRequestOfTheTableIsDenied(t *testing.T) {
 	o := options()
 	o.AllowedHosts = []string{"jump.example.com"}
 	b := open(t, o)

@@ -238,7 +238,7 @@ func TestTheOldestOfManyLinksIsForgotten(t *testing.T) {
 	require.ErrorContains(t, err, "is not known")
 }
 
-func TestWhoHasTheTokenOfTheAPIGetsCodes(t *testing.T) {
+func TestTheTokenOfTheAPIGivesCodes(t *testing.T) {
 	codes := page.NewCodes()
 	api := httptest.NewServer(codes.ForLinks("http://127.0.0.1:9/", says("api")))
 	t.Cleanup(api.Close)

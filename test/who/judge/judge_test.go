@@ -124,7 +124,7 @@ func TestAnUpdateTookAFieldIfItsEntryIsNewLaterOrLarger(t *testing.T) {
 	}
 }
 
-func TestWhatScaleAnswersIsNoVersionToCompareWith(t *testing.T) {
+func TestAnAnswerToScaleIsNoVersionToCompareWith(t *testing.T) {
 	first := request{verb: "create", uri: "/x", agent: "a", rv: 5, second: 1, entries: []string{entry("a", 1, "p")}}
 	scale := request{verb: "patch", uri: "/x/scale", agent: "s", rv: 6, second: 2}
 	last := request{verb: "patch", uri: "/x", agent: "a", rv: 7, second: 3, entries: []string{entry("a", 1, "p")}}
