@@ -154,8 +154,10 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 			s.spill(dir)
 
 			st, _ := s.follow("pods", "Pod")
-			st.etcd.RecallEarlier(st.record.ID(), []postgres.Reversal{{Stream: 7, Proof: "another had found it"}})
-			st.etcd.RecallUnverified([]postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}})
+			st.etcd.Recall(rollback.Recalled{
+				Reversals:  []postgres.Reversal{{Stream: 7, Proof: "another had found it"}},
+				Unverified: []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
+			})
 			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.next(nil))
 			st.recall(nil)
 			told := []string{}

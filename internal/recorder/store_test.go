@@ -260,7 +260,7 @@ func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
 	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
 	c.ListWith((&etcd{now: 50}).lister)
 	c.Follow(func(string) {})
-	c.Recall(&postgres.Known{}, "60", nil)
+	c.Recall(rollback.Recalled{Position: "60"})
 	proof, err := c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not come to")

@@ -122,10 +122,9 @@ func (r *Recorder) newStream(ctx context.Context, resource kube.Resource, since 
 	s := &stream{
 		name: resource.String(), resource: resource, record: record, rules: rules, redaction: redaction,
 		counters: r.metrics.stream(resource.GroupResource()), settled: make(chan struct{}),
-		etcd: r.etcds.Add(rollback.Spec{Name: resource.String(), Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
+		etcd: r.etcds.Add(rollback.Spec{Name: resource.String(), Record: record.ID(), Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
 	}
-	s.etcd.RecallEarlier(record.ID(), r.untold[record.ID()])
-	s.etcd.RecallUnverified(r.unproven[record.ID()])
+	s.etcd.Recall(rollback.Recalled{Reversals: r.untold[record.ID()], Unverified: r.unproven[record.ID()]})
 	s.listedUnder = record.Filter()
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	s.since = r.sink.Info().Started
@@ -233,21 +232,15 @@ func (r *Recorder) launch(ctx context.Context, s *stream, resource kube.Resource
 
 // recall takes over what a recorder before this one was served of the stream.
 func (s *stream) recall(newest []string) {
+	was := rollback.Recalled{Position: s.record.Position(), Known: s.record.Known(), Newest: newest}
 	if s.left != nil && s.left.Anew {
-		s.etcd.RecallAnew(s.left.Position.Complete)
-	} else {
-		s.etcd.Recall(s.record.Known(), s.record.Position(), newest)
+		was = rollback.Recalled{Position: s.left.Position.Complete, Anew: true}
 	}
 	if s.left != nil {
-		s.etcd.RecallUnverified(s.left.Unproven)
+		was.Unverified, was.Spooled = s.left.Unproven, s.left.Position.Complete
 	}
-	if s.reversed(nil) {
-		spooled := ""
-		if s.left != nil {
-			spooled = s.left.Position.Complete
-		}
-		s.etcd.HadLeft(spooled)
-	}
+	was.Left = s.reversed(nil)
+	s.etcd.Recall(was)
 }
 
 // beginOf is the resource version at which the stream begins with nothing alive, empty if it does not.
@@ -293,7 +286,7 @@ func (r *Recorder) newReflector(s *stream, run *streamRun, resource kube.Resourc
 		ListGate:   r.gate.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: rollback.QuietMost,
-		Returned:         s.etcd.Returned,
+		Returned:         r.etcds.Returned,
 		RecoverRevisions: recoverRevisions, Afford: r.recoveries.Allow, AffordLook: r.looks.Allow, Revisions: s.etcd, History: s.etcd,
 		Logger: r.log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  r.hooks(s, run),

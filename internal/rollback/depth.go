@@ -55,7 +55,7 @@ func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
 func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	present := measures{}
 	for _, c := range r.newestOfEach() {
-		etcd, revision := c.reachedOf()
+		etcd, revision := reachedOf(c)
 		d := all[etcd]
 		if d == nil {
 			d = &depth{}
@@ -83,10 +83,10 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 }
 
 // reachedOf is the etcd of the stream, and where the stream is.
-func (c *Stream) reachedOf() (in *etcd, revision uint64) {
+func reachedOf(c *Stream) (in *etcd, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.etcd, c.position
+	return c.etcd, c.place.position
 }
 
 // Kept implements reflector.Revisions.

@@ -3,19 +3,25 @@
 // A Streams has all streams of a recorder, and a Stream what was served of one. Streams of one etcd are tied together, because
 // their resource versions may be compared (I4). One thing is known of each revision: of which stream it is. Two things follow.
 //
-//   - Recovery. What others have is not asked for when history is recovered (Unaccounted, in revisions.go and silent.go).
+//   - Recovery. What others have is not asked for when history is recovered (Unaccounted, in stretch.go).
 //   - Rollback. What was served and is something else in etcd now proves that etcd was put back.
 //
 // # The parts
 //
-//   - Streams: all of them, and the goroutines that probe and measure.
-//   - Stream: what was served of one resource, and whether that is of the history that there is.
-//   - etcd: what is known of one etcd. Streams that are known to be in it share it (etcd.go, together.go).
+//   - Streams: all of them. They probe (probe.go, lookback.go) and measure (depth.go).
+//   - Stream: one resource. It is told what was served (revisions.go, lists.go) and what is on record (recall.go).
+//   - claims, place, following, listing, history, living, sampled, trust: what a Stream knows, each with its own rules.
+//   - etcd: what is known of one etcd. Streams that are known to be in it share it (etcd.go, together.go, ties.go).
 //   - asker: the questions to etcd, through the API server (ask.go, compare.go).
+//   - stretch: the revisions for which a recovery asks whose they are (stretch.go).
+//   - comparison and event: what proves a rollback, and what follows from that (comparison.go, rollback.go).
 //   - trail and fork: where the old history and the new one have parted (trust.go). A doubt asks for that (renewal.go).
 //
-// One mutex protects what all of them know: Streams.mu. What must be called with it held has a name that ends in Locked. An asker
-// needs no lock, and nothing is asked while the mutex is held.
+// # The lock
+//
+// One mutex protects what all of them know: Streams.mu. A function that is called with it held has a name that ends in Locked. So
+// are the methods of plain data called: claims, place, following, history, living, samples, window, trail. An asker needs no
+// lock. Nothing is asked while the mutex is held.
 //
 // # How a rollback is found
 //

@@ -25,14 +25,16 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
 		}
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.RecallEarlier(1, untold)
+		late.record = 1
+		late.Recall(Recalled{Reversals: untold})
 		_, err := late.Reversed(t.Context(), "60")
 		require.ErrorIs(t, err, errNotAnnounced, "it is not followed before that is known")
 
 		other, toldOther := followed(all, "metrics", apart, 800)
-		other.RecallEarlier(2, untold)
+		other.record = 2
+		other.Recall(Recalled{Reversals: untold})
 		before, _ := followed(all, "configmaps", etcd, 60)
-		before.RecallEarlier(7, nil)
+		before.record = 7
 		proof, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
@@ -46,7 +48,8 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.Empty(t, *toldOther)
 
 		left, toldLeft := followed(all, "secrets", etcd, 60)
-		left.RecallEarlier(3, []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}})
+		left.record = 3
+		left.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
 		close(announced)
 		_, err = left.Reversed(t.Context(), "60")
 		require.NoError(t, err)
@@ -61,18 +64,19 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 		all.announced = make(chan struct{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 70)}}
 		late, told := followed(all, "secrets", etcd, 0)
-		late.Recall(&postgres.Known{}, "52", nil)
-		late.RecallEarlier(1, []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}})
-		late.RecallUnverified([]postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}})
+		late.Recall(Recalled{Position: "52"})
+		late.record = 1
+		late.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}}})
+		late.Recall(Recalled{Unverified: []postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}}})
 		listed, toldListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
-		listed.Recall(&postgres.Known{}, "75", nil)
+		listed.Recall(Recalled{Position: "75"})
 		_, err := late.Reversed(t.Context(), "52")
 		require.ErrorIs(t, err, errNotAnnounced)
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed, "it was listed since")
 
 		finder, _ := followed(all, "configmaps", etcd, 75)
-		finder.RecallEarlier(7, nil)
+		finder.record = 7
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *told)
@@ -88,10 +92,10 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		held, _ := followed(all, "secrets", etcd, 0)
-		held.Recall(&postgres.Known{}, "60", []string{"60"})
-		held.HadLeft("")
+		held.Recall(Recalled{Position: "60", Newest: []string{"60"}})
+		held.Recall(Recalled{Left: true})
 		listed, toldListed := followed(all, "services", etcd, 0)
-		listed.Recall(&postgres.Known{}, "55", nil)
+		listed.Recall(Recalled{Position: "55"})
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed, "it was listed since")
 		until := held.ServedUntil().ResourceVersion
@@ -101,6 +105,6 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		held.Reached("56")
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed)
-		require.True(t, held.knownTogether(listed))
+		require.True(t, knownTogether(held, listed))
 	})
 }

@@ -54,7 +54,7 @@ func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 			require.NotEmpty(t, proof)
 			c.listsAnew()
 		}
-		require.NoError(t, c.verify(t.Context(), 0))
+		require.NoError(t, verify(t.Context(), c, 0))
 		require.Len(t, *told, 1)
 	})
 }
@@ -123,7 +123,7 @@ func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
 		etcd, down := &archive{now: 55}, &archive{fails: errDown}
 		c, told := followed(all, "configmaps", etcd, 60)
 		d, _ := followed(all, "routes", down, 60, servedAs("r", "7", 45))
-		c.join(d)
+		join(c, d)
 		_, _ = c.Reversed(t.Context(), "60")
 		require.Len(t, *told, 1)
 	})

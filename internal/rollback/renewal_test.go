@@ -20,7 +20,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // watchCache is an API server's cache over an archive, which lists what that has for cached.
@@ -155,8 +154,8 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		quiet, _ := followed(c.all, "leases", server.archive, 10)
 		quiet.ListWith(server.lister)
 		quiet.Watching("10")
-		quiet.opened = c.opened
-		c.join(quiet)
+		quiet.following.opened = c.following.opened
+		join(c, quiet)
 		require.NoError(t, c.all.lookBack(t.Context()))
 		require.True(t, quiet.HasLeft())
 		at := func(c *Stream, listed string) string {
@@ -237,8 +236,8 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				server.now, _ = strconv.Atoi(test.listed)
 				c := New(Options{}).Add(Spec{Name: "configmaps"})
 				c.ListWith(server.lister)
-				c.Recall(&postgres.Known{}, "60", []string{"58"})
-				c.HadLeft("")
+				c.Recall(Recalled{Position: "60", Newest: []string{"58"}})
+				c.Recall(Recalled{Left: true})
 				for range 2 {
 					err := truthful(t, c, test.listed, server.shows())
 					require.Equal(t, test.believed, err == nil, err)
@@ -265,8 +264,8 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 		server.cached = server.versions
 		c := New(Options{}).Add(Spec{Name: "configmaps"})
 		c.ListWith(server.lister)
-		c.Recall(&postgres.Known{}, "60", nil)
-		c.HadLeft("70")
+		c.Recall(Recalled{Position: "60"})
+		c.Recall(Recalled{Left: true, Spooled: "70"})
 		require.Error(t, truthful(t, c, "80", server.shows()))
 	})
 }
@@ -309,7 +308,7 @@ func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	server = &watchCache{begun: 5, archive: &archive{now: 60, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)}}}
 	c, _ = followed(all, "configmaps", server.archive, 0)
 	c.ListWith(server.lister)
-	c.Recall(&postgres.Known{}, "10", nil)
+	c.Recall(Recalled{Position: "10"})
 	c.Watching("10")
 	time.Sleep(30 * 24 * time.Hour)
 	for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)} {
@@ -347,6 +346,6 @@ func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.all.mu.Lock()
 		defer c.all.mu.Unlock()
-		require.NotNil(t, c.doubtLocked(&fork{}))
+		require.NotNil(t, doubtLocked(c, &fork{}))
 	})
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // etcdDouble answers what revisions asks of a server: where it is, and what an object was. A real one cannot be made to hold
@@ -109,7 +108,7 @@ func TestRevisionsOnRecordAreAccountedFor(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
 	all := New(Options{})
 	a, b := listedBy(all.Add(Spec{Name: "a"}), etcd), listedBy(all.Add(Spec{Name: "b"}), etcd)
-	b.Recall(&postgres.Known{}, "105", []string{"101", "103"})
+	b.Recall(Recalled{Position: "105", Newest: []string{"101", "103"}})
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a), "no object is known that proves the history")
 	b.Saw(written("y", "103"), false)
 	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a))
@@ -223,10 +222,10 @@ func TestTheNewestRevisionsAreKept(t *testing.T) {
 	for revision := range keptRevisions + 10 {
 		c.Saw(written("x", strconv.Itoa(revision+1)), false)
 	}
-	require.LessOrEqual(t, len(c.newest), keptRevisions)
-	require.Greater(t, len(c.newest), keptRevisions/2-1)
-	require.Equal(t, []uint64{keptRevisions + 9, keptRevisions + 10}, c.withinLocked(keptRevisions+8, keptRevisions+20))
-	require.Empty(t, c.withinLocked(0, 5))
+	require.LessOrEqual(t, len(c.claims.newest), keptRevisions)
+	require.Greater(t, len(c.claims.newest), keptRevisions/2-1)
+	require.Equal(t, []uint64{keptRevisions + 9, keptRevisions + 10}, c.claims.within(keptRevisions+8, keptRevisions+20))
+	require.Empty(t, c.claims.within(0, 5))
 }
 
 func TestTheRevisionsOfOneEtcdDoNotDisplaceThoseOfAnother(t *testing.T) {
@@ -237,8 +236,8 @@ func TestTheRevisionsOfOneEtcdDoNotDisplaceThoseOfAnother(t *testing.T) {
 		events.Saw(written("e", strconv.Itoa(50_000_000+revision)), false)
 	}
 	pods.Saw(written("x", "1000001"), false)
-	require.Equal(t, []uint64{1000000, 1000001}, pods.withinLocked(0, 2000000))
-	require.Equal(t, []uint64{1000001}, pods.withinLocked(1000000, 1000001))
+	require.Equal(t, []uint64{1000000, 1000001}, pods.claims.within(0, 2000000))
+	require.Equal(t, []uint64{1000001}, pods.claims.within(1000000, 1000001))
 }
 
 func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {

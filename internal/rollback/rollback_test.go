@@ -23,7 +23,6 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // archive is an etcd that holds the versions of a few objects. A real one does not give the same revision twice when a test wants it.
@@ -229,7 +228,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	require.Equal(t, *first, *idle)
 	require.Empty(t, *other)
 	for _, c := range all.streams {
-		require.Empty(t, c.newest, "the same revisions will be given to others")
+		require.Empty(t, c.claims.newest, "the same revisions will be given to others")
 	}
 	require.True(t, owner.HasLeft())
 
@@ -241,9 +240,9 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	owner.Listed("")
 	owner.Reached("55")
 	require.False(t, owner.HasLeft())
-	w, at, _ := owner.expected()
-	require.Equal(t, "x", w.name)
-	require.EqualValues(t, 55, at, "and not what it was before")
+	e := comparison{of: owner}.expected()
+	require.Equal(t, "x", e.undone.name)
+	require.EqualValues(t, 55, e.at, "and not what it was before")
 }
 
 func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
@@ -293,7 +292,7 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 		require.NotEmpty(t, proof)
 
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.Recall(&postgres.Known{}, "60", nil)
+		late.Recall(Recalled{Position: "60"})
 		etcd.fails = errors.New("busy")
 		_, err = late.Reversed(t.Context(), "60")
 		require.Error(t, err, "it is not followed before that is known")
@@ -317,7 +316,7 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
 		beside, _ := followed(all, "configmaps", etcd, 60)
-		finder.join(beside)
+		join(finder, beside)
 		proof, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
@@ -325,7 +324,7 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
 		finder.Follow(nil)
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.Recall(&postgres.Known{}, "60", nil)
+		late.Recall(Recalled{Position: "60"})
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
@@ -396,17 +395,17 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 0)
 		idle, _ := followed(all, "services", etcd, 0)
-		c.join(idle)
-		c.Recall(&postgres.Known{}, "50", nil)
-		idle.Recall(&postgres.Known{}, "40", nil)
+		join(c, idle)
+		c.Recall(Recalled{Position: "50"})
+		idle.Recall(Recalled{Position: "40"})
 		stranger, _ := followed(all, "routes", &archive{fails: errDown}, 0)
-		stranger.Recall(&postgres.Known{}, "800", nil)
+		stranger.Recall(Recalled{Position: "800"})
 		until := func() (found map[string]deltafifo.Until) {
 			c.all.mu.Lock()
 			defer c.all.mu.Unlock()
 			e := evidence{before: time.Now()}
-			last := c.completeLocked(&e, nil).Time
-			return map[string]deltafifo.Until{"own": c.completeLocked(&e, nil), "beside": idle.completeLocked(&e, nil), "elsewhere": stranger.completeLocked(&e, &last)}
+			last := c.place.completeLocked(c.etcd, &e, nil).Time
+			return map[string]deltafifo.Until{"own": c.place.completeLocked(c.etcd, &e, nil), "beside": idle.place.completeLocked(idle.etcd, &e, nil), "elsewhere": stranger.place.completeLocked(stranger.etcd, &e, &last)}
 		}
 		require.Equal(t, deltafifo.Until{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
 		require.Equal(t, deltafifo.Until{ResourceVersion: "40", Time: began}, until()["beside"])

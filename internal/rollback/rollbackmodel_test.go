@@ -159,16 +159,16 @@ func (s *modelStream) recall(m *model) {
 			}
 		}
 	}
-	s.claims.RecallUnverified(unproven)
-	s.claims.Recall(&postgres.Known{}, strconv.Itoa(s.position), newest)
+	s.claims.Recall(Recalled{Unverified: unproven})
+	s.claims.Recall(Recalled{Position: strconv.Itoa(s.position), Newest: newest})
 	if l := s.living; l != nil {
 		s.claims.all.mu.Lock()
 		s.claims.living.remember(witnessOf(l.Object, uint64(l.revision())), false)
-		s.claims.sampleRecalledLocked()
+		s.claims.sampled.keepLocked(recalledSampleLocked(s.claims))
 		s.claims.all.mu.Unlock()
 	}
 	if g := s.openGap(); g != nil {
-		s.claims.HadLeft("")
+		s.claims.Recall(Recalled{Left: true})
 		s.reversed = "on record"
 	}
 	s.claims.Follow(s.told)

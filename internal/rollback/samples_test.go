@@ -57,8 +57,8 @@ func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) 
 				require.Error(t, all.lookBack(t.Context()))
 			}
 		}
-		require.LessOrEqual(t, len(c.due.kept), keptDue)
-		require.Equal(t, uint64(100), c.due.kept[0].revision)
+		require.LessOrEqual(t, len(c.sampled.due.kept), keptDue)
+		require.Equal(t, uint64(100), c.sampled.due.kept[0].revision)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
@@ -124,7 +124,7 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 		etcd := &archive{now: 5000}
 		c, told := followed(all, "configmaps", etcd, 50)
 		beside, _ := followed(all, "secrets", etcd, 50)
-		c.join(beside)
+		join(c, beside)
 		for i := range 3000 {
 			etcd.serves([]*Stream{c, beside}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
 			if i == 1999 {
@@ -195,11 +195,11 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
 		c, told := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
 		began := time.Now()
-		c.RecallUnverified([]postgres.Version{
+		c.Recall(Recalled{Unverified: []postgres.Version{
 			{Namespace: "ns", Name: "kept", UID: "1", ResourceVersion: "20", Observed: began.Add(-20 * time.Second)},
 			{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: began.Add(-10 * time.Second)},
 			{Namespace: "ns", Name: "new", UID: "3", ResourceVersion: "70", Observed: began.Add(-time.Second)},
-		})
+		}})
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Contains(t, (*told)[0], "lost was served with resource version 50")
@@ -251,7 +251,7 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 			etcd.versions = append(etcd.versions, o)
 		}
 		etcd.versions = etcd.versions[:len(versions)-1] // the last is undone
-		c.RecallUnverified(versions)
+		c.Recall(Recalled{Unverified: versions})
 		etcd.fails = apierrors.NewServiceUnavailable("starting")
 		require.Error(t, all.lookBack(t.Context()))
 		require.Empty(t, *told)
@@ -270,7 +270,7 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 			c, _ := followed(all, strconv.Itoa(i), etcd, 1)
 			streams = append(streams, c)
 		}
-		streams[0].join(streams[1])
+		join(streams[0], streams[1])
 		for i := range 100 {
 			time.Sleep(probeEvery / 100)
 			for _, c := range streams {
@@ -302,7 +302,7 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 			etcd.serves(busy, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 998)
 			time.Sleep(2 * time.Millisecond)
 		}
-		idle.join(busy)
+		join(idle, busy)
 		time.Sleep(silence)
 		for i := range 1000 {
 			etcd.serves(busy, servedAs("y"+strconv.Itoa(i), "2", 1100+i), true)
@@ -316,8 +316,8 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 // Whichever of two streams is found to be in the etcd of the other.
 func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 	for name, join := range map[string]func(older, newer *Stream){
-		"the newer joins": func(older, newer *Stream) { older.join(newer) },
-		"the older joins": func(older, newer *Stream) { newer.join(older) },
+		"the newer joins": func(older, newer *Stream) { join(older, newer) },
+		"the older joins": func(older, newer *Stream) { join(newer, older) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 				require.NoError(t, all.lookBack(t.Context()))
 				join(older, newer)
 				older.Saw(servedAs("kept", "1", 60), false)
-				require.Empty(t, slices.Concat(older.paused.kept, newer.paused.kept), "the other was served something just now")
+				require.Empty(t, slices.Concat(older.sampled.paused.kept, newer.sampled.paused.kept), "the other was served something just now")
 				require.NoError(t, all.lookBack(t.Context()))
 				require.Empty(t, *told)
 				etcd.now, etcd.versions = 100, etcd.versions[:1]
@@ -345,8 +345,8 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 // The old history was further than the new one is.
 func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
 	for name, join := range map[string]func(left, other *Stream){
-		"the other joins":         func(left, other *Stream) { left.join(other) },
-		"the one that left joins": func(left, other *Stream) { other.join(left) },
+		"the other joins":         func(left, other *Stream) { join(left, other) },
+		"the one that left joins": func(left, other *Stream) { join(other, left) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -378,7 +378,7 @@ func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 50)
 		d, told := followed(all, "secrets", etcd, 50)
-		c.join(d)
+		join(c, d)
 		c.Saw(servedAs("left", "1", 52), false)
 		d.Saw(servedAs("lost", "2", 53), false)
 		etcd.serves(d, servedAs("new", "3", 70), true)
@@ -403,7 +403,7 @@ func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 			etcd.fails = errDown
 		}
 		require.Error(t, all.lookBack(t.Context()))
-		require.Empty(t, slices.Concat(c.due.kept, c.paused.kept))
+		require.Empty(t, slices.Concat(c.sampled.due.kept, c.sampled.paused.kept))
 	})
 }
 
@@ -414,7 +414,7 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 		etcd := &archive{now: 5000}
 		refused, _ := followed(all, "widgets", &archive{fails: errDown}, 50)
 		c, told := followed(all, "secrets", etcd, 50)
-		c.join(refused)
+		join(c, refused)
 		for i := range 4 * samplesPerProbe {
 			by := refused
 			if i == 2*samplesPerProbe+1 {
@@ -444,7 +444,7 @@ func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 		refused, _ := followed(all, "widgets", slow, 50)
 		etcd := &archive{now: 50_000}
 		c, told := followed(all, "secrets", etcd, 50)
-		c.join(refused)
+		join(c, refused)
 		n := 100
 		serve := func(by *Stream, many int, kept bool) {
 			for range many {

@@ -132,7 +132,7 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 		etcd := &archive{now: 20_000}
 		idle, _ := followed(all, "widgets", etcd, 50)
 		busy, told := followed(all, "secrets", etcd, 50)
-		busy.join(idle)
+		join(busy, idle)
 		serve := func(by *Stream, name string, rv int, kept bool) {
 			etcd.serves(by, servedAs(name+strconv.Itoa(rv), "1", rv), kept)
 			time.Sleep(time.Millisecond)

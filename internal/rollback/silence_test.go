@@ -16,7 +16,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 var errDown = apierrors.NewServiceUnavailable("down")
@@ -50,7 +49,7 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 				down := &archive{now: 80}
 				c, _ := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 80, servedAs("c", "4", 75))
 				d, _ := followed(all, "routes", down, 60, servedAs("undone", "7", 58))
-				c.join(d)
+				join(c, d)
 				d.Watching("10")
 				time.Sleep(2 * opensFor)
 				silence(d, down)
@@ -110,7 +109,7 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 			for range 4 {
 				_ = all.Probe(t.Context())
 			}
-			require.True(t, all.streams[many].knownTogether(beside))
+			require.True(t, knownTogether(all.streams[many], beside))
 			etcd.now = 55
 			require.Error(t, all.Probe(t.Context()))
 			require.Len(t, *told, 1)
@@ -141,7 +140,7 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "routes", etcd, 60, servedAs("lost", "3", 50))
 		beside, _ := followed(all, "configmaps", etcd, 60)
-		finder.join(beside)
+		join(finder, beside)
 		proof, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
@@ -149,14 +148,14 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 		down := &archive{fails: errDown}
 		finder.ListWith(down.lister)
 		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.Recall(&postgres.Known{}, "60", nil)
+		late.Recall(Recalled{Position: "60"})
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *told)
 
 		apart, told := followed(all, "metrics", &archive{fails: errDown}, 60)
-		apart.Recall(&postgres.Known{}, "60", nil)
+		apart.Recall(Recalled{Position: "60"})
 		_, err = apart.Reversed(t.Context(), "60")
 		require.Error(t, err, "nor is it known of one that does not answer itself")
 		require.Empty(t, *told)
@@ -172,12 +171,12 @@ func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.
 			d.ListWith((&hanging{hangs: true}).lister)
 			d.Saw(servedAs("w"+strconv.Itoa(i), "1", 50+i), false)
 			if i > 0 {
-				all.streams[0].join(d)
+				join(all.streams[0], d)
 			}
 		}
 		kept := servedAs("kept", "1", 71)
 		c, told := followed(all, "configmaps", &archive{now: 100, versions: []*kube.Object{kept}}, 60)
-		all.streams[0].join(c)
+		join(all.streams[0], c)
 		c.Saw(servedAs("lost", "1", 70), false)
 		time.Sleep(time.Millisecond)
 		c.Saw(kept, false)
@@ -205,7 +204,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
-		require.Len(t, slices.Concat(c.due.kept, c.paused.kept), samplesPerProbe)
+		require.Len(t, slices.Concat(c.sampled.due.kept, c.sampled.paused.kept), samplesPerProbe)
 		server.hangs = false
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *told, 1)
@@ -285,7 +284,7 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 			require.NoError(t, all.Probe(t.Context()))
 		}
 		for _, c := range all.streams {
-			require.Equal(t, c != good, c.knownTogether(all.streams[0]))
+			require.Equal(t, c != good, knownTogether(c, all.streams[0]))
 		}
 	})
 }
@@ -297,7 +296,7 @@ func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMo
 	beside, told := followed(all, "configmaps", etcd, 60)
 	require.NoError(t, all.Probe(t.Context()))
 	gone, _ := followed(all, "widgets", etcd, 50)
-	gone.join(beside)
+	join(gone, beside)
 	gone.Follow(nil)
 	for range 2 {
 		require.NoError(t, all.Probe(t.Context()))

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
 // Identity tells whether the API server still serves the cluster that is recorded.
@@ -25,10 +23,9 @@ type Streams struct {
 	streams []*Stream
 
 	identity  Identity
-	acting    sync.RWMutex     // held while streams leave a history together, before mu
-	tying     chan struct{}    // holds one while streams are tied
-	tried     map[*Stream]bool // of which it was looked lately in which etcd they are; of who is in tying
-	rollbacks []earlier        // those found by this process; protected by mu
+	acting    sync.RWMutex // held while streams leave a history together, before mu
+	ties      *ties
+	rollbacks []earlier // those found by this process; protected by mu
 	record    func(ctx context.Context, proof string, gaps []Gap) error
 	served    time.Time        // when a stream was served something last; protected by mu
 	taken     time.Time        // when the recorder before this one was served last, by the clock of the record; zero if there was none
@@ -40,38 +37,20 @@ type Streams struct {
 type Stream struct {
 	all    *Streams
 	number int   // among the streams
-	record int32 // its number there; protected by all.mu
+	record int32 // on record
 	ask    asker
 
 	// Protected by all.mu.
-	claimed  uint64    // how many revisions were its
-	newest   []uint64  // the newest of these, in order
-	position uint64    // up to which the stream has said what is its
-	moved    time.Time // when it last came further
-	opened   time.Time
-	denied   bool // the server refuses it, or does not serve it
-	living   living
-	fresh    samples // of what was served since the last probe
-	due      samples // for which there was no answer then, and those of a recorder before this one
-	paused   samples // that were served before a silence
-	etcd     *etcd   // it is shared by those that are known to be in one
-	// reverse has the stream leave its history; nil where it is not followed.
-	reverse  func(proof string)
-	reversed bool            // it has left its history, and was not listed since
-	proof    string          // why it has left the last one
-	leftThen bool            // the same when the list under way began
-	lists    bool            // that list has not come to its end
-	anew     bool            // it is one after a history that is no more
-	earlier  []earlier       // rollbacks found before it was opened, until it is known whether they were of its etcd
-	until    deltafifo.Until // up to where it was complete when it left alone
-	begin    uint64          // where it began in its history, for this process; 0 until that is known
-	since    time.Time       // when that was, by the clock of the record
-	began    time.Time       // when the list under way began
-	history  int             // how many histories it has left, or may have
-	recorded uint64          // the newest revision that comes from the record; the position may be behind it
-	resumed  uint64          // where this process has taken over from the record
-	trust    trust
-	silent   time.Time // when the server last did not answer which etcd it is in; zero where it did
+	etcd      *etcd // it is shared by those that are known to be in one
+	claims    claims
+	place     place
+	following following
+	listing   listing
+	history   history
+	living    living
+	sampled   sampled
+	trust     trust
+	silent    time.Time // when the server last did not answer which etcd it is in; zero where it did
 }
 
 // Options say what Streams work with.
@@ -90,8 +69,8 @@ type Options struct {
 func New(options Options) *Streams {
 	r := &Streams{
 		identity: options.Identity, now: options.Now, record: options.Record, taken: options.Taken,
-		tying: make(chan struct{}, 1), tried: map[*Stream]bool{},
 	}
+	r.ties = tiesOf(r)
 	if r.identity == nil {
 		r.identity = unasked{}
 	}
@@ -115,12 +94,24 @@ func (unasked) Returned() <-chan struct{} { return nil }
 // is followed.
 func (r *Streams) AnnouncedBy(announced <-chan struct{}) { r.announced = announced }
 
+// Returned gives a channel that is closed when the server answers again.
+func (r *Streams) Returned() <-chan struct{} { return r.identity.Returned() }
+
 // recordedAt is a moment by the clock of the record.
 func (r *Streams) recordedAt(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
+
+// recordedIf is a moment by the clock of the record, zero if it is not known.
+func (r *Streams) recordedIf(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return r.recordedAt(at)
+}
 
 // Spec says which stream it is.
 type Spec struct {
 	Name       string // as logs say it
+	Record     int32  // its number on record
 	Namespaced bool
 	// Canonical brings an object into the form in which it is recorded.
 	Canonical cache.TransformFunc
@@ -130,7 +121,10 @@ type Spec struct {
 func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &Stream{all: r, number: len(r.streams), etcd: &etcd{}, ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical}}
+	c := &Stream{
+		all: r, number: len(r.streams), record: spec.Record, etcd: &etcd{},
+		ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical},
+	}
 	r.streams = append(r.streams, c)
 	return c
 }

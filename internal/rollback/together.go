@@ -3,12 +3,18 @@ package rollback
 import (
 	"context"
 	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
+
+// askedAtOnce bounds how many etcds are asked at once whether a stream is in them, by three reads each.
+const askedAtOnce = 20
 
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
 // brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
-func (c *Stream) sameEtcd(ctx context.Context, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
-	if c.knownTogether(other) {
+func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
+	if knownTogether(c, other) {
 		return true, nil
 	}
 	var at [3]uint64
@@ -20,7 +26,7 @@ func (c *Stream) sameEtcd(ctx context.Context, other *Stream, now func(*asker, c
 	}
 	same := at[0] != 0 && at[0] <= at[1] && at[1] <= at[2]
 	if same {
-		c.join(other)
+		join(c, other)
 	}
 	return same, nil
 }
@@ -35,20 +41,20 @@ func (u *unanswered) Error() string { return u.err.Error() }
 
 func (u *unanswered) Unwrap() error { return u.err }
 
-// silences reports whether it is the stream for which there is no answer.
-func (c *Stream) silences(err error) bool {
+// unansweredFor reports whether it is the stream for which there is no answer.
+func unansweredFor(c *Stream, err error) bool {
 	u, ok := errors.AsType[*unanswered](err)
 	return ok && u.of == c
 }
 
-func (c *Stream) knownTogether(other *Stream) bool {
+func knownTogether(c, other *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.etcd == other.etcd
 }
 
 // join notes that two streams are together, and with them all that are known to be with either.
-func (c *Stream) join(other *Stream) {
+func join(c, other *Stream) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	taken := other.etcd
@@ -61,4 +67,53 @@ func (c *Stream) join(other *Stream) {
 			o.etcd = c.etcd
 		}
 	}
+}
+
+// apartFrom reports whether the stream is proved to be in another etcd than others are. The first of them for which the server
+// answers decides. The error is that it does not answer for the stream itself.
+func apartFrom(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
+	for _, o := range others {
+		together, err := sameEtcd(ctx, o, c, (*asker).trueNow)
+		if err == nil {
+			return !together, nil
+		}
+		if unansweredFor(c, err) {
+			return false, err
+		}
+	}
+	_, err := c.ask.trueNow(ctx)
+	return false, err
+}
+
+// elsewhere finds the etcds that are proved to be others than that of the stream. It asks all at once, because the server may
+// hang for many.
+func elsewhere(ctx context.Context, c *Stream) map[*etcd]bool {
+	var mu sync.Mutex
+	found := map[*etcd]bool{}
+	var asking errgroup.Group
+	asking.SetLimit(askedAtOnce)
+	for etcd, o := range othersThan(c) {
+		asking.Go(func() error {
+			together, err := sameEtcd(ctx, c, o, (*asker).trueNow)
+			mu.Lock()
+			defer mu.Unlock()
+			found[etcd] = err == nil && !together
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	return found
+}
+
+// othersThan gives a stream that can be asked for of each etcd that is not known to be that of the stream.
+func othersThan(c *Stream) map[*etcd]*Stream {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	others := map[*etcd]*Stream{}
+	for _, o := range c.all.streams {
+		if o.etcd != c.etcd && o.following.asks() && others[o.etcd] == nil {
+			others[o.etcd] = o
+		}
+	}
+	return others
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/kube"
-	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
@@ -58,7 +57,7 @@ func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
 		finder.Follow(nil)
 		late, told := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
-		late.Recall(&postgres.Known{}, "60", nil)
+		late.Recall(Recalled{Position: "60"})
 		_, err = late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *told, 1)
@@ -71,7 +70,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 		down := &archive{now: 80}
 		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}, 10)
 		d, _ := followed(all, "routes", down, 10)
-		c.join(d)
+		join(c, d)
 		for i, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
 			time.Sleep(time.Second)
 			c.Saw(o, false)
@@ -94,7 +93,7 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 		for i := range many {
 			c, _ := followed(all, fmt.Sprint(i), etcd, 1)
 			if i > 0 {
-				streams[0].join(c)
+				join(streams[0], c)
 			}
 			streams = append(streams, c)
 		}
@@ -125,10 +124,10 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) {
 	all := New(Options{})
 	c, _ := followed(all, "configmaps", &archive{}, 0)
-	c.Recall(&postgres.Known{}, "213", []string{"214"})
-	require.False(t, c.servedHere(213))
-	require.False(t, c.servedHere(214))
-	require.True(t, c.servedHere(215))
+	c.Recall(Recalled{Position: "213", Newest: []string{"214"}})
+	require.False(t, c.place.servedHere(213))
+	require.False(t, c.place.servedHere(214))
+	require.True(t, c.place.servedHere(215))
 }
 
 // The rules have changed. Etcd was put back when no recorder ran.
@@ -139,7 +138,7 @@ func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T)
 	proof, err := c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, proof, "nothing is recorded")
-	c.Recall(&postgres.Known{}, "60", nil)
+	c.Recall(Recalled{Position: "60"})
 	proof, err = c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not come to")

@@ -76,7 +76,7 @@ type parted struct {
 // forkOf takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
 // revision in that says nothing of it.
 func forkOf(t trail, e evidence, proved bool) *fork {
-	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(t.versions), func(f footprint) bool { return f.history != f.of.history })}
+	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(t.versions), func(f footprint) bool { return f.history != f.of.history.number })}
 	if proved {
 		f.at, f.served = e.at, e.served
 	}

@@ -17,10 +17,10 @@ type trust struct {
 	stranger *Stream // who has proved that the history is no more, if that may be of another etcd
 }
 
-// doubtLocked is what the cache will have to show if the stream leaves its history now.
-func (c *Stream) doubtLocked(f *fork) *doubt {
-	c.trust.cached.settle(c.opened)
-	return doubtOf(c.trust.cached, max(c.position, c.living.newest().revision), f)
+// doubtLocked is what the cache will have to show if a stream leaves its history now.
+func doubtLocked(c *Stream, f *fork) *doubt {
+	c.trust.cached.settle(c.following.opened)
+	return doubtOf(c.trust.cached, max(c.place.position, c.living.newest().revision), f)
 }
 
 // leftLocked notes that the stream has left its history.
@@ -79,7 +79,7 @@ func (p *firstPage) elsewhere(ctx context.Context) bool {
 	if finder == nil {
 		return false
 	}
-	elsewhere, err := p.of.apartFrom(ctx, []*Stream{finder})
+	elsewhere, err := apartFrom(ctx, p.of, []*Stream{finder})
 	return err == nil && elsewhere
 }
 
@@ -157,7 +157,7 @@ func (p *firstPage) base(anew bool) (at string) {
 	p.of.all.mu.Lock()
 	defer p.of.all.mu.Unlock()
 	etcd := p.of.etcd
-	if !p.of.reversed {
+	if !p.of.history.reversed {
 		return ""
 	}
 	if etcd.base == 0 {

@@ -136,7 +136,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		c, _ := followed(all, "configmaps", server.archive, 10)
 		c.ListWith(server.lister)
 		beside, _ := followed(all, "secrets", server.archive, 60)
-		c.join(beside)
+		join(c, beside)
 		c.Watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
 			time.Sleep(time.Second)
