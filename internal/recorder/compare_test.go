@@ -11,28 +11,38 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
+	"github.com/kuberewind/kuberewind/internal/stream"
+	"github.com/kuberewind/kuberewind/internal/streamtest"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A compared is a comparer of one stream, whose list the test stands in for.
+// A compared is a comparer of one stream, whose run and list the test stands in for.
 type compared struct {
 	*schemacheck.Comparer
-	swept  *swept
+	record *streamtest.Recording
 	fifo   *deltafifo.FIFO
+	lists  bool // a list of the stream is on its way
 	at     time.Time
 	calls  []string // the schemas that were said, "" for none
 	fails  error
 	served kube.Resource
 }
 
+// A following stream is served as the test says.
+type following struct {
+	*stream.Stream
+	by *compared
+}
+
+func (f following) Serving() (kube.Resource, bool) { return f.by.served, !f.by.lists }
+
 func newCompared(t *testing.T) *compared {
-	c := &compared{swept: newSwept(t), at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC), served: kube.Resource{Version: "v1", Name: "pods", Kind: "Pod", Schema: "a"}}
-	st, fifo := c.swept.follow("pods", "Pod")
-	st.run = &streamRun{served: c.served}
+	c := &compared{record: streamtest.New(t), at: time.Date(2026, 3, 10, 23, 0, 0, 0, time.UTC), served: kube.Resource{Version: "v1", Name: "pods", Kind: "Pod", Schema: "a"}}
+	_, fifo := c.record.Follow("pods", "Pod")
 	c.fifo = fifo
 	c.Comparer = &schemacheck.Comparer{
-		Streams: func() []schemacheck.Stream { return streamsAs[schemacheck.Stream](c.swept.recorder.snapshot()) },
+		Streams: func() []schemacheck.Stream { return []schemacheck.Stream{following{c.record.Streams.All()[0], c}} },
 		Schemas: schemacheck.NewSchemas(), Now: func() time.Time { return c.at }, Log: slog.New(slog.DiscardHandler),
 		Compare: func(_ context.Context, _ schemacheck.Stream, _ kube.Resource, schema string) (int, error) {
 			c.calls = append(c.calls, schema)
@@ -57,26 +67,24 @@ func (c *compared) rounds(seconds int) []string {
 	return c.calls
 }
 
-func (c *compared) stream() *postgres.Stream { return c.swept.recorder.snapshot()[0].record }
+func (c *compared) stream() *postgres.Stream { return c.record.Streams.All()[0].Record() }
 
 func TestANewSchemaIsComparedTwiceAndRecorded(t *testing.T) {
 	c := newCompared(t)
 	require.Equal(t, []string{""}, c.rounds(20))
 	require.Equal(t, []string{"v1 a v1.36.0"}, c.rounds(200), "and no more, though it is not on record yet")
-	c.swept.pump()
+	c.record.Pump()
 	require.Equal(t, "v1 a v1.36.0", c.stream().Schema())
 	require.Empty(t, c.rounds(200))
 
 	for _, change := range []func(){
 		func() { c.served.Schema = "b"; c.Schemas.Defined(c.served) },
 		func() { c.Schemas.Release([]byte(`{"gitVersion":"v1.37.0"}`)) },
-		func() {
-			c.swept.recorder.snapshot()[0].run = &streamRun{served: kube.Resource{Version: "v2", Name: "pods"}}
-		},
+		func() { c.served.Version = "v2" },
 	} {
 		change()
 		require.Len(t, c.rounds(200), 2)
-		c.swept.pump()
+		c.record.Pump()
 	}
 	require.Equal(t, "v2 b v1.37.0", c.stream().Schema())
 }
@@ -84,12 +92,11 @@ func TestANewSchemaIsComparedTwiceAndRecorded(t *testing.T) {
 func TestTheNextRecorderComparesASchemaThatChangedMeanwhile(t *testing.T) {
 	c := newCompared(t)
 	require.Len(t, c.rounds(30), 2)
-	c.swept.pump()
-	c.swept.sink.Close()
-	c.swept.open()
-	st, fifo := c.swept.follow("pods", "Pod")
-	require.Equal(t, "v1 a v1.36.0", st.record.Schema())
-	st.run = &streamRun{served: c.served}
+	c.record.Pump()
+	c.record.Sink.Close()
+	c.record.Open()
+	st, fifo := c.record.Follow("pods", "Pod")
+	require.Equal(t, "v1 a v1.36.0", st.Record().Schema())
 	c.fifo = fifo
 	require.Empty(t, c.rounds(30))
 	c.Schemas.Release([]byte(`{"gitVersion":"v1.37.0"}`))
@@ -108,6 +115,6 @@ func TestAFailedComparisonIsRetriedAndReplacedByALaterSchema(t *testing.T) {
 
 	c.served.Schema = "c"
 	c.Schemas.Defined(c.served)
-	c.swept.recorder.snapshot()[0].run.listing.Store(true)
+	c.lists = true
 	require.Empty(t, c.rounds(200), "a list is on its way")
 }

@@ -1,8 +1,8 @@
 // Package recorder is the composition root. It wires kube, reflector, deltafifo and sink/postgres into a recorder of one
-// cluster. It adds what lies between them: filter, redaction, and when a delta occurred.
+// cluster.
 //
-// Rooms of one purpose each stand beside it, and none of them imports it: cluster, database, election, notices, clock, lifecycle,
-// rollback, canonical, spooling, schemacheck, sweep and documents.
+// Rooms of one purpose each stand beside it, and none of them imports it: stream, resources, cluster, database, election, notices, clock,
+// lifecycle, rollback, canonical, spooling, schemacheck, sweep and documents.
 //
 // It opens the spool of its cluster. The head of the record shows which entries of the spool are committed, and the recorder
 // goes on behind those.

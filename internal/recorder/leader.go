@@ -40,7 +40,7 @@ func (r *Recorder) elect(ctx context.Context, uid string, lease *election.Lease)
 		return r.database.Refused(err)
 	}
 	return r.election.Await(ctx, func(ctx context.Context, leader string) error {
-		if !r.standby.Swap(true) {
+		if !r.readiness.standby.Swap(true) {
 			r.log.Info("standby: another recorder records this cluster", "leader", leader)
 			r.notices.Normal("Standby", fmt.Sprintf("%s stands by: %s records", election.Name(), leader))
 		}

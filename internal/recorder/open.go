@@ -7,6 +7,9 @@ import (
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/clock"
 	"github.com/kuberewind/kuberewind/internal/cluster"
@@ -14,8 +17,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/notices"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/resources"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/internal/version"
 	"github.com/kuberewind/kuberewind/kube"
@@ -29,7 +34,7 @@ const releaseTimeout = 30 * time.Second
 func (r *Recorder) open(ctx context.Context) error {
 	r.metrics = &metrics{telemetry.NewMetrics()}
 	var err error
-	if r.filter, err = r.cfg.Filter(); err != nil {
+	if r.rules, err = r.cfg.Filter(); err != nil {
 		return err
 	}
 	if r.cluster, err = cluster.Connect(ctx, r.cfg, r.log); err != nil {
@@ -100,7 +105,8 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	if err != nil {
 		return err
 	}
-	if r.redactor, err = redact.New(key, redact.Secrets(r.cfg.SecretValues), paths); err != nil {
+	redactor, err := redact.New(key, redact.Secrets(r.cfg.SecretValues), paths)
+	if err != nil {
 		return err
 	}
 	settings, err := json.Marshal(r.cfg.Masked().Settings())
@@ -120,44 +126,30 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 	if err != nil {
 		return err
 	}
-	if r.definitions, err = r.sink.Prior().Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
-		return err
-	}
-	if err := r.loadRecorded(ctx); err != nil {
-		return err
-	}
-	if r.newest, err = r.sink.Prior().Revisions(ctx); err != nil {
-		return err
-	}
-	if r.unproven, err = r.sink.Prior().Unproven(ctx); err != nil {
-		return err
-	}
-	if r.untold, err = r.sink.Prior().Untold(ctx); err != nil {
+	streams := stream.Options{Record: r.sink, Rules: r.rules, Redactor: redactor, Schemas: r.schemas, Metrics: r.metrics.Metrics}
+	if err := r.loadBefore(ctx, &streams); err != nil {
 		return err
 	}
 	info := r.sink.Info()
-	r.filterBefore = filterOf(info.Config)
-	if err := r.loadUnfollowed(ctx); err != nil {
-		return err
-	}
 	r.clock.Raise(info.Started)
-	r.now = r.clock.Now
 	r.time = clock.NewKeeper(r.clock, r.sink, r.log)
 	if err := r.time.Begin(ctx, present); err != nil {
 		return err
 	}
-	etcds := rollback.Options{Identity: r.identity, Now: r.now, Record: r.recordRollback}
+	etcds := rollback.Options{Identity: r.identity, Now: r.clock.Now, Record: r.recordRollback}
 	if info.Resumed {
 		etcds.Taken = info.Observed
 	}
 	r.etcds = rollback.New(etcds)
+	streams.Etcds = r.etcds
+	r.streams = stream.NewSet(streams)
 	r.clusterName = name
-	r.started = r.now()
+	r.started = r.clock.Now()
 	queueBytes, err := r.cfg.QueueBytes()
 	if err != nil {
 		return err
 	}
-	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.now}
+	options := deltafifo.Options{MaxBytes: queueBytes, Now: r.clock.Now}
 	seen, err := r.openSpool(ctx, &options, spooling.NewOwner(uid, key.Fingerprint(), info.Head))
 	if err != nil {
 		return err
@@ -166,11 +158,43 @@ func (r *Recorder) openSink(ctx context.Context, name, uid string) error {
 		return err
 	}
 	r.queue = deltafifo.New(options)
+	r.launcher = stream.NewLauncher(stream.Launcher{
+		Client: r.client, Queue: r.queue, Lists: stream.NewGate(r.cfg.ListConcurrency), Now: r.clock.Now, Returned: r.etcds.Returned, Log: r.log,
+		LookAgain: func(gr schema.GroupResource) { r.follower.LookAgain(gr) },
+	})
 	r.metrics.watchQueue(r.queue)
 	r.metrics.OpenGaps(func() float64 { return float64(r.sink.OpenGaps()) })
-	r.standby.Store(false)
+	r.readiness.standby.Store(false)
 	r.metrics.Leader.Set(1)
 	r.notices.Normal("LeaderElected", fmt.Sprintf("%s records cluster %s, as epoch %d", election.Name(), name, info.Epoch))
 	r.log.Info("record opened", "cluster", name, "uid", uid, "server", r.client.Host(), "database", r.cfg.Masked().Database, "epoch", info.Epoch, "seq", info.AfterSeq)
 	return nil
+}
+
+// loadBefore finds what a recorder before this one has left on record.
+func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err error) {
+	prior, b := r.sink.Prior(), &r.before
+	if b.definitions, err = prior.Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
+		return err
+	}
+	if b.recorded, err = resources.Recorded(ctx, prior, r.rules); err != nil {
+		return err
+	}
+	if streams.Newest, err = prior.Revisions(ctx); err != nil {
+		return err
+	}
+	if streams.Unproven, err = prior.Unproven(ctx); err != nil {
+		return err
+	}
+	if streams.Untold, err = prior.Untold(ctx); err != nil {
+		return err
+	}
+	streams.Before = filterOf(r.sink.Info().Config)
+	b.unfollowed, err = resources.Unfollowed(ctx, prior, streams.Before)
+	return err
+}
+
+// recordRollback queues the gaps of streams whose history is no more, as one entry (I3).
+func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []rollback.Gap) error {
+	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, r.streams.Late(gaps))
 }

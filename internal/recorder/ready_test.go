@@ -3,6 +3,7 @@ package recorder
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
@@ -12,6 +13,9 @@ import (
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/resources"
+	"github.com/kuberewind/kuberewind/internal/rollback"
+	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -29,17 +33,24 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	require.NoError(t, err)
 	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
 	require.NoError(t, err)
-	r := newRecorder(config.Config{ListConcurrency: 1}, slog.New(slog.DiscardHandler))
-	r.metrics, r.client, r.sink, r.filter, r.redactor = &metrics{telemetry.NewMetrics()}, client, sink, all, redactor
-	r.queue = deltafifo.New(deltafifo.Options{})
-	defer r.haltAll()
-	h := newHandler(r, func(error) {})
+	r := newRecorder(config.Config{}, slog.New(slog.DiscardHandler))
+	r.streams = stream.NewSet(stream.Options{
+		Record: sink, Rules: all, Redactor: redactor, Etcds: rollback.New(rollback.Options{}), Schemas: r.schemas, Metrics: telemetry.NewMetrics(),
+	})
+	launcher := stream.NewLauncher(stream.Launcher{
+		Client: client, Queue: deltafifo.New(deltafifo.Options{}), Lists: stream.NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: r.log,
+	})
+	defer r.streams.Halt()
+	h := resources.NewHandler(resources.Options{
+		Streams: r.streams, Launcher: launcher, Prior: sink.Prior(), Client: client, Rules: all, Documents: r.documents, Schemas: r.schemas,
+		Opened: r.readiness.opened, GiveUp: func(error) {}, Log: r.log,
+	})
 	ready := func() error {
-		_, err := r.ready()
+		_, err := r.readiness.state()
 		return err
 	}
 	require.ErrorContains(t, ready(), "being opened")
-	r.synced.Store(true)
+	r.readiness.synced.Store(true)
 	require.NoError(t, ready())
 
 	widgets, gadgets := kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, kube.Resource{Group: "example.com", Version: "v1", Name: "gadgets"}

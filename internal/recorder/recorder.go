@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
@@ -23,10 +20,11 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/notices"
-	"github.com/kuberewind/kuberewind/internal/redact"
+	"github.com/kuberewind/kuberewind/internal/resources"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -41,68 +39,55 @@ func (e *EnvironmentError) Unwrap() error { return e.Err }
 
 // Recorder records one cluster.
 type Recorder struct {
-	cfg          config.Config
-	log          *slog.Logger
-	metrics      *metrics
-	cluster      *cluster.Cluster
-	client       *kube.Client
-	database     *database.Database
-	sink         *postgres.Sink
-	queue        *deltafifo.Queue
-	spool        *spooling.Folder
-	filter       *filter.Filter
-	filterBefore *filter.Filter // of the recorder before
-	redactor     *redact.Redactor
-	gate         *gate
-	recoveries   *rate.Limiter      // of the requests of all recoveries
-	looks        *rate.Limiter      // of the requests of all looks at quiet streams
-	election     *election.Election // nil before it has begun
-	notices      *notices.Notices
-	http         *telemetry.Server // nil where nothing is to be served
-	served       chan struct{}     // closed when http has ended, with serving saying why
-	serving      error
-	identity     *cluster.Identity
-	etcds        *rollback.Streams
-	follower     *kube.Follower // of what is served, before the first stream
-	schemas      *schemacheck.Schemas
-	documents    *documents.Follower
-	started      time.Time
-	clock        *clock.Clock
-	time         *clock.Keeper
-	now          func() time.Time // the clock of the record
+	cfg       config.Config
+	log       *slog.Logger
+	metrics   *metrics
+	cluster   *cluster.Cluster
+	client    *kube.Client
+	database  *database.Database
+	sink      *postgres.Sink
+	queue     *deltafifo.Queue
+	spool     *spooling.Folder
+	rules     *filter.Filter
+	streams   *stream.Set
+	launcher  *stream.Launcher
+	etcds     *rollback.Streams
+	election  *election.Election // nil before it has begun
+	notices   *notices.Notices
+	http      *telemetry.Server // nil where nothing is to be served
+	served    chan struct{}     // closed when http has ended, with serving saying why
+	serving   error
+	identity  *cluster.Identity
+	follower  *kube.Follower // of what is served, before the first stream
+	schemas   *schemacheck.Schemas
+	documents *documents.Follower
+	started   time.Time
+	clock     *clock.Clock
+	time      *clock.Keeper
 	// clusterName is the one under which the cluster is on record.
 	clusterName string
+	before      before
+	readiness   readiness
+
+	unlock    func() error
+	recording chan struct{} // closed when synced
+	allOpen   chan struct{} // closed when all streams with living objects on record are open
+}
+
+// before is what a recorder before this one has left on record about resources.
+type before struct {
 	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
 	definitions string
 	// recorded are the resources that were followed before it.
 	recorded []kube.Resource
 	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
 	unfollowed map[types.UID]string
-
-	// untold are reversals that a recorder before this one may not have told all streams of, by stream.
-	untold map[int32][]postgres.Reversal
-	// unproven are versions that it recorded last, by stream.
-	unproven map[int32][]postgres.Version
-
-	opening sync.Mutex // held while a stream is opened, before mu
-	mu      sync.Mutex // protects what follows
-	streams map[schema.GroupResource]*stream
-	newest  map[int32][]string // the newest revisions on record, by stream, until that is opened
-	// unopened is why streams could not be opened when that was last tried, by their names.
-	unopened map[string]error
-
-	unlock      func() error
-	retirements sync.WaitGroup
-	synced      atomic.Bool
-	recording   chan struct{} // closed when synced
-	allOpen     chan struct{} // closed when all streams with living objects on record are open
-	standby     atomic.Bool   // another recorder records the cluster
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, gate: newGate(cfg.ListConcurrency), recoveries: rate.NewLimiter(recoverRequestsSecond, recoverRequests), looks: rate.NewLimiter(lookRequestsSecond, lookRequests), etcds: rollback.New(rollback.Options{}), schemas: schemacheck.NewSchemas(),
-		notices: notices.New(nil), spool: &spooling.Folder{}, streams: map[schema.GroupResource]*stream{}, unopened: map[string]error{}, documents: documents.NewFollower(log), recording: make(chan struct{}), allOpen: make(chan struct{}),
+		cfg: cfg, log: log, schemas: schemacheck.NewSchemas(), spool: &spooling.Folder{}, notices: notices.New(nil), documents: documents.NewFollower(log),
+		recording: make(chan struct{}), allOpen: make(chan struct{}),
 	}
 }
 
@@ -173,7 +158,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
-	g.Go(func() error { return r.newComparer().Run(ctx, r.synced.Load) })
+	g.Go(func() error { return r.newComparer().Run(ctx, r.readiness.synced.Load) })
 	g.Go(func() error { return r.time.Run(ctx) })
 	if r.election != nil {
 		g.Go(func() error {
@@ -202,7 +187,7 @@ func (r *Recorder) run(ctx context.Context) error {
 }
 
 func (r *Recorder) pump() *pump {
-	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, offset: r.spoolOffset, committed: r.metrics.committed}
+	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, offset: r.spoolOffset, committed: func(entries []deltafifo.Entry) { stream.Committed(r.metrics.Metrics, entries) }}
 }
 
 // listen serves until close: a standby is asked for its state, too.
@@ -211,7 +196,7 @@ func (r *Recorder) listen() (err error) {
 		return nil
 	}
 	healthy := func() (string, error) { return "ok", nil }
-	if r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, healthy, r.ready); err != nil {
+	if r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, healthy, r.readiness.state); err != nil {
 		return err
 	}
 	r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
@@ -237,9 +222,12 @@ func (r *Recorder) keepServing(ctx context.Context) error {
 func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	h := newHandler(r, giveUp)
+	h := resources.NewHandler(resources.Options{
+		Streams: r.streams, Launcher: r.launcher, Prior: r.sink.Prior(), Client: r.client, Rules: r.rules, Definitions: r.before.definitions,
+		Documents: r.documents, Schemas: r.schemas, Opened: r.readiness.opened, GiveUp: giveUp, Log: r.log,
+	})
 	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
-		Recorded: r.recorded, Since: r.definitions, Created: r.unfollowed, Log: r.log, OnDiscovery: r.discovered,
+		Recorded: r.before.recorded, Since: r.before.definitions, Created: r.before.unfollowed, Log: r.log, OnDiscovery: r.discovered,
 	})
 	r.etcds.AnnouncedBy(r.follower.Synced())
 	var g errgroup.Group
@@ -249,9 +237,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 	})
 	r.follower.Run(ctx)
 	_ = g.Wait()
-	r.haltAll()
-	r.retirements.Wait()
-	return h.failed
+	r.streams.Halt()
+	return h.Wait()
 }
 
 // awaitStreams says when the record is up to date.
@@ -261,39 +248,20 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 	case <-ctx.Done():
 		return
 	}
-	streams := r.snapshot()
+	streams := r.streams.All()
 	for _, s := range streams {
-		if s.current() == nil {
+		if s.Current() == nil {
 			continue // It is in the spool only: its resource is not served, or left out, by now.
 		}
 		select {
-		case <-s.settled:
+		case <-s.Settled():
 		case <-ctx.Done():
 			return
 		}
 	}
-	r.synced.Store(true)
+	r.readiness.synced.Store(true)
 	close(r.recording)
 	r.log.Info("recording", "streams", len(streams), "after", time.Since(r.started).Round(time.Millisecond).String())
-}
-
-func (r *Recorder) snapshot() []*stream {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	streams := make([]*stream, 0, len(r.streams))
-	for _, s := range r.streams {
-		streams = append(streams, s)
-	}
-	return streams
-}
-
-// haltAll stops all streams at once and waits for them.
-func (r *Recorder) haltAll() {
-	var all sync.WaitGroup
-	for _, s := range r.snapshot() {
-		all.Go(s.halt)
-	}
-	all.Wait()
 }
 
 // close gives back what open took, as far as it came.

@@ -10,38 +10,39 @@ import (
 
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/streamtest"
 )
 
 // Whoever asks changes nothing, and gets the answer that the next recorder would.
 func TestLeftSaysWhetherARecorderWouldWriteWhatASpoolHolds(t *testing.T) {
 	s := newStranded(t, time.Second)
-	left := func() (bool, error) { return spooling.Left(t.Context(), s.conn, s.folder.Dir, "uid", nil) }
+	left := func() (bool, error) { return spooling.Left(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
 	_, err := left()
 	require.ErrorIs(t, err, spooling.ErrWaits)
 	require.ErrorIs(t, err, spool.ErrLocked)
-	require.NoError(t, s.recorder.spool.Close())
+	require.NoError(t, s.Folder.Close())
 	other, err := spool.Open(spool.Options{Dir: s.folder.Dir, ReadOnly: true, Shared: true})
 	require.NoError(t, err)
 	_, err = left()
 	require.ErrorContains(t, err, "a recorder that is started here writes them", "also while somebody else asks")
 	require.NoError(t, other.Close())
-	s.sink.Close()
-	s.open()
-	s.spillTo(s.folder)
+	s.Sink.Close()
+	s.Open()
+	s.SpillTo(s.folder)
 	s.commit(3)
-	require.NoError(t, s.recorder.spool.Close())
+	require.NoError(t, s.Folder.Close())
 	_, err = left()
 	require.ErrorIs(t, err, spooling.ErrWaits)
-	no, err := spooling.Left(t.Context(), s.conn, s.folder.Dir, "uid", []byte("another key"))
+	no, err := spooling.Left(t.Context(), s.Conn, s.folder.Dir, "uid", []byte("another key"))
 	require.NoError(t, err)
 	require.True(t, no)
 
-	s.sink.Close()
-	s.open()
-	s.at = s.at.Add(time.Second)
-	_, pods := s.follow("pods", "Pod")
-	require.NoError(t, pods.Update(served(t, "Pod", "first", 15)))
-	s.pump()
+	s.Sink.Close()
+	s.Open()
+	s.At = s.At.Add(time.Second)
+	_, pods := s.Follow("pods", "Pod")
+	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "first", 15)))
+	s.Pump()
 	no, err = left()
 	require.NoError(t, err)
 	require.True(t, no, "another has recorded since")

@@ -10,13 +10,14 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/streamtest"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
 // A stranded is a recorder whose spool lies on a disk that has become read-only. Only the head of the record says what it has
 // written from there.
 type stranded struct {
-	*swept
+	*streamtest.Recording
 	folder spool.Options
 	pods   *deltafifo.FIFO
 }
@@ -24,66 +25,66 @@ type stranded struct {
 // newStranded has the versions of an object on disk, among them a life that ends and a gap. Each comes a second after the one
 // before, or all come at one time.
 func newStranded(t *testing.T, second time.Duration) *stranded {
-	s := &stranded{swept: newSwept(t)}
+	s := &stranded{Recording: streamtest.New(t)}
 	s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
-	s.spill(s.folder.Dir)
-	_, s.pods = s.follow("pods", "Pod")
-	require.NoError(t, s.pods.Add(served(t, "Pod", "first", 11)))
-	s.pump()
-	s.at = s.at.Add(30 * time.Second)
+	s.Spill(s.folder.Dir)
+	_, s.pods = s.Follow("pods", "Pod")
+	require.NoError(t, s.pods.Add(streamtest.Served(t, "Pod", "first", 11)))
+	s.Pump()
+	s.At = s.At.Add(30 * time.Second)
 	for rv := 12; rv < 17; rv++ {
-		s.at = s.at.Add(second)
-		require.NoError(t, s.pods.Update(served(t, "Pod", "first", rv)))
+		s.At = s.At.Add(second)
+		require.NoError(t, s.pods.Update(streamtest.Served(t, "Pod", "first", rv)))
 	}
-	s.at = s.at.Add(second)
-	require.NoError(t, s.pods.Add(served(t, "Pod", "short", 17)))
-	s.at = s.at.Add(second)
+	s.At = s.At.Add(second)
+	require.NoError(t, s.pods.Add(streamtest.Served(t, "Pod", "short", 17)))
+	s.At = s.At.Add(second)
 	require.NoError(t, s.pods.Interrupted("forbidden", "why"))
-	s.at = s.at.Add(second)
+	s.At = s.At.Add(second)
 	require.NoError(t, s.pods.Resumed())
-	s.at = s.at.Add(second)
-	require.NoError(t, s.pods.Delete(served(t, "Pod", "short", 18)))
-	s.at = s.at.Add(second)
+	s.At = s.At.Add(second)
+	require.NoError(t, s.pods.Delete(streamtest.Served(t, "Pod", "short", 18)))
+	s.At = s.At.Add(second)
 	again, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"19","uid":"another life"}}`))
 	require.NoError(t, err)
 	require.NoError(t, s.pods.Add(again))
-	s.at = s.at.Add(second)
+	s.At = s.At.Add(second)
 	require.NoError(t, s.pods.Interrupted("forbidden", "again"))
-	require.Equal(t, 11, s.queue.Stats().Spooled)
-	s.folder.ReadOnly, s.memory = true, 100_000
+	require.Equal(t, 11, s.Queue.Stats().Spooled)
+	s.folder.ReadOnly, s.Memory = true, 100_000
 	return s
 }
 
 // goOn is a recorder that finds the spool, and how many entries of it are not on record by then.
 func (s *stranded) goOn() int {
-	s.t.Helper()
-	s.die()
-	s.spillTo(s.folder)
-	return s.queue.Stats().Spooled
+	s.T.Helper()
+	s.Die()
+	s.SpillTo(s.folder)
+	return s.Queue.Stats().Spooled
 }
 
 // commit writes the oldest entries.
 func (s *stranded) commit(most int) {
-	s.t.Helper()
-	entries, err := s.queue.Next(s.t.Context(), most, 1<<20, 0)
-	require.NoError(s.t, err)
-	s.write(entries)
+	s.T.Helper()
+	entries, err := s.Queue.Next(s.T.Context(), most, 1<<20, 0)
+	require.NoError(s.T, err)
+	s.Write(entries)
 }
 
 // versions are all deltas, and the gaps.
 func (s *stranded) versions() (all []string) {
-	s.t.Helper()
-	rows, err := s.conn.Query(s.t.Context(), `
+	s.T.Helper()
+	rows, err := s.Conn.Query(s.T.Context(), `
 		SELECT trim(concat_ws(' ', name, type, resource_version)) FROM (SELECT * FROM kuberewind.deltas ORDER BY seq) d
 		UNION ALL SELECT concat_ws(' ', 'gap', cause, outcome) FROM (SELECT * FROM kuberewind.gaps_data ORDER BY gap) g`)
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	defer rows.Close()
 	for rows.Next() {
 		var text string
-		require.NoError(s.t, rows.Scan(&text))
+		require.NoError(s.T, rows.Scan(&text))
 		all = append(all, text)
 	}
-	require.NoError(s.t, rows.Err())
+	require.NoError(s.T, rows.Err())
 	return all
 }
 
@@ -129,21 +130,21 @@ func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &stranded{swept: newSwept(t)}
+			s := &stranded{Recording: streamtest.New(t)}
 			s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
-			s.memory = 1
-			s.spill(s.folder.Dir)
-			_, s.pods = s.follow("pods", "Pod")
-			require.NoError(t, s.pods.Add(served(t, "Pod", "first", 11)))
-			s.pump()
-			s.at = s.at.Add(2 * time.Hour)
+			s.Memory = 1
+			s.Spill(s.folder.Dir)
+			_, s.pods = s.Follow("pods", "Pod")
+			require.NoError(t, s.pods.Add(streamtest.Served(t, "Pod", "first", 11)))
+			s.Pump()
+			s.At = s.At.Add(2 * time.Hour)
 			require.NoError(t, test.end(s))
 			for rv := 22; rv < 24; rv++ {
-				s.at = s.at.Add(time.Second)
-				require.NoError(t, s.pods.Add(served(t, "Pod", "other", rv)))
+				s.At = s.At.Add(time.Second)
+				require.NoError(t, s.pods.Add(streamtest.Served(t, "Pod", "other", rv)))
 			}
-			s.folder.ReadOnly, s.memory = true, 100_000
-			left := s.queue.Stats().Spooled
+			s.folder.ReadOnly, s.Memory = true, 100_000
+			left := s.Queue.Stats().Spooled
 			for _, most := range test.commits {
 				require.Equal(t, left, s.goOn())
 				s.commit(most)
@@ -174,29 +175,29 @@ func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing
 	for name, other := range map[string]func(s *stranded){
 		"at once": func(*stranded) {},
 		"after a part of it was written": func(s *stranded) {
-			s.spillTo(s.folder)
+			s.SpillTo(s.folder)
 			s.commit(2)
-			require.NoError(s.t, s.recorder.spool.Close())
-			s.recorder.spool = &spooling.Folder{}
-			s.sink.Close()
-			s.open()
+			require.NoError(s.T, s.Folder.Close())
+			s.Folder = &spooling.Folder{}
+			s.Sink.Close()
+			s.Open()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStranded(t, time.Second)
-			s.die()
+			s.Die()
 			other(s)
-			s.at = s.at.Add(time.Second)
-			_, pods := s.follow("pods", "Pod")
+			s.At = s.At.Add(time.Second)
+			_, pods := s.Follow("pods", "Pod")
 			for rv := 14; rv < 17; rv++ {
-				require.NoError(t, pods.Update(served(t, "Pod", "first", rv)))
+				require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "first", rv)))
 			}
-			s.pump()
+			s.Pump()
 			before := s.versions()
-			s.die()
-			s.spillTo(s.folder)
-			require.Nil(t, s.recorder.spool.Spool(), "it can be neither used nor set aside")
-			require.Zero(t, s.queue.Stats().Spooled)
+			s.Die()
+			s.SpillTo(s.folder)
+			require.Nil(t, s.Folder.Spool(), "it can be neither used nor set aside")
+			require.Zero(t, s.Queue.Stats().Spooled)
 			require.Equal(t, before, s.versions())
 		})
 	}

@@ -3,20 +3,16 @@ package recorder
 import (
 	"context"
 
-	"k8s.io/client-go/tools/cache"
-
+	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/sweep"
 )
 
-// Known implements sweep.Stream.
-func (s *stream) Known() cache.KeyListerGetter { return s.record.Known() }
-
 func (r *Recorder) newSweeper() *sweep.Sweeper {
-	streams := func() []sweep.Stream { return streamsAs[sweep.Stream](r.snapshot()) }
-	return &sweep.Sweeper{Sink: r.sink, Queue: r.queue, Now: r.now, Streams: streams, Open: r.openDormant, Opened: r.allOpen, Log: r.log}
+	streams := func() []sweep.Stream { return stream.As[sweep.Stream](r.streams.All()) }
+	return &sweep.Sweeper{Sink: r.sink, Queue: r.queue, Now: r.clock.Now, Streams: streams, Open: r.streams.OpenDormant, Opened: r.allOpen, Log: r.log}
 }
 
-// sweep runs the sweeper when the API server has said which streams are followed, and in which version.
+// sweep runs the sweeper. It waits until the API server has said which streams are followed.
 func (r *Recorder) sweep(ctx context.Context) error {
 	select {
 	case <-r.recording:

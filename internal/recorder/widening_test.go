@@ -13,7 +13,6 @@ import (
 
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/deltafifo"
-	"github.com/kuberewind/kuberewind/internal/canonical"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -37,23 +36,6 @@ type rulesOfRedaction struct {
 	paths   []string
 }
 
-// redact gives the recorder rules of redaction before any stream is opened.
-func (s *swept) redact(rules rulesOfRedaction) {
-	s.t.Helper()
-	paths, err := redact.ParsePaths(rules.paths)
-	require.NoError(s.t, err)
-	s.recorder.redactor, err = redact.New(redact.Key{}, rules.secrets, paths)
-	require.NoError(s.t, err)
-}
-
-// feed is follow of what the API server serves, before it was redacted.
-func (s *swept) feed(resource kube.Resource) (*stream, *deltafifo.FIFO) {
-	s.t.Helper()
-	st, _, err := s.recorder.streamOf(s.t.Context(), resource, "")
-	require.NoError(s.t, err)
-	return st, s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String(), Transformer: canonical.Transformer(st.redaction)})
-}
-
 // keeper is an object with the canary in three places.
 func keeper(t *testing.T, resource kube.Resource, name string, rv int, other string) *kube.Object {
 	t.Helper()
@@ -70,47 +52,47 @@ func keeper(t *testing.T, resource kube.Resource, name string, rv int, other str
 
 // restart is a recorder under other rules.
 func (s *swept) restart(rules rulesOfRedaction) {
-	s.t.Helper()
-	s.die()
-	s.redact(rules)
+	s.T.Helper()
+	s.Die()
+	s.Redact(rules.secrets, rules.paths...)
 }
 
 // seq is that of the last delta.
 func (s *swept) seq() (seq int64) {
-	s.t.Helper()
-	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `SELECT seq FROM kuberewind.heads`).Scan(&seq))
+	s.T.Helper()
+	require.NoError(s.T, s.Conn.QueryRow(s.T.Context(), `SELECT seq FROM kuberewind.heads`).Scan(&seq))
 	return seq
 }
 
 // since gives what was written after a seq, each row as its type and what it carries. No row holds the canary.
 func (s *swept) since(seq int64) (rows []string) {
-	s.t.Helper()
+	s.T.Helper()
 	var texts string
-	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `
+	require.NoError(s.T, s.Conn.QueryRow(s.T.Context(), `
 		SELECT coalesce(string_agg(concat(patch, object, convert_from(exact, 'UTF8')), ' '), '') FROM kuberewind.deltas_data WHERE seq > $1`, seq).Scan(&texts))
-	require.NotContains(s.t, texts, canary)
-	found, err := s.conn.Query(s.t.Context(), `
+	require.NotContains(s.T, texts, canary)
+	found, err := s.Conn.Query(s.T.Context(), `
 		SELECT concat_ws(' ', type, source, name, CASE WHEN patch IS NOT NULL THEN 'patch' END, CASE WHEN object IS NOT NULL THEN 'keyframe' END)
 		FROM kuberewind.deltas WHERE seq > $1 ORDER BY deltas.seq`, seq)
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	rows, err = pgx.CollectRows(found, pgx.RowTo[string])
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	return rows
 }
 
 // folds starts once more, and requires that all that lives folds to what was recorded, and the chain holds.
 func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
-	s.t.Helper()
-	s.config.Hooks.Unfolded = func(m postgres.Mismatch) { require.Fail(s.t, "it does not fold", "%+v", m) }
+	s.T.Helper()
+	s.Config.Hooks.Unfolded = func(m postgres.Mismatch) { require.Fail(s.T, "it does not fold", "%+v", m) }
 	s.restart(rules)
-	st, _ := s.feed(resource)
-	for _, key := range st.record.Known().ListKeys() {
-		known, _, _ := st.record.Known().GetByKey(key)
-		require.NotContains(s.t, string(known.(postgres.KnownObject).Doc()), canary)
+	st, _ := s.Feed(resource)
+	for _, key := range st.Record().Known().ListKeys() {
+		known, _, _ := st.Record().Known().GetByKey(key)
+		require.NotContains(s.T, string(known.(postgres.KnownObject).Doc()), canary)
 	}
-	report, err := verify.Chain(s.t.Context(), s.conn, "prod")
-	require.NoError(s.t, err)
-	require.Empty(s.t, report.Breaks)
+	report, err := verify.Chain(s.T.Context(), s.Conn, "prod")
+	require.NoError(s.T, err)
+	require.Empty(s.T, report.Breaks)
 }
 
 func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
@@ -145,17 +127,17 @@ func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
 		} {
 			t.Run(name+": "+what, func(t *testing.T) {
 				s := newSwept(t)
-				s.redact(rules.before)
-				_, fifo := s.feed(rules.resource)
+				s.Redact(rules.before.secrets, rules.before.paths...)
+				_, fifo := s.Feed(rules.resource)
 				require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
 				require.NoError(t, fifo.Add(keeper(t, rules.resource, "two", 12, "a")))
 				require.NoError(t, fifo.Bookmark("20"))
-				s.pump()
+				s.Pump()
 				seq := s.seq()
 				s.restart(rules.after)
-				_, fifo = s.feed(rules.resource)
+				_, fifo = s.Feed(rules.resource)
 				happens.do(t, s, fifo)
-				s.pump()
+				s.Pump()
 				require.ElementsMatch(t, happens.want, s.since(seq))
 				s.folds(rules.resource, rules.after)
 			})
@@ -167,47 +149,47 @@ func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
 func TestWhatMoreRulesHideIsStoredAnewOnADayThatWasSwept(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
-	s.redact(rules.before)
-	_, fifo := s.feed(rules.resource)
+	s.Redact(rules.before.secrets, rules.before.paths...)
+	_, fifo := s.Feed(rules.resource)
 	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
-	s.pump()
+	s.Pump()
 	s.round()
 	require.NoError(t, fifo.Bookmark("20"))
-	s.pump()
-	_, sweeps := s.told(1)
+	s.Pump()
+	_, sweeps := s.Told(1)
 	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
 
 	seq := s.seq()
 	s.restart(rules.after)
-	_, fifo = s.feed(rules.resource)
-	require.Equal(t, 1, s.sink.Rewritten())
+	_, fifo = s.Feed(rules.resource)
+	require.Equal(t, 1, s.Sink.Rewritten())
 	for range 3 {
 		s.round()
 		require.NoError(t, fifo.Bookmark(fmt.Sprint(s.seq()+30)))
-		s.pump()
+		s.Pump()
 	}
 	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq), "once")
-	require.Zero(t, s.sink.Rewritten())
-	_, sweeps = s.told(1)
+	require.Zero(t, s.Sink.Rewritten())
+	_, sweeps = s.Told(1)
 	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
 	s.folds(rules.resource, rules.after)
-	require.Zero(t, s.sink.Rewritten(), "and not at each start")
+	require.Zero(t, s.Sink.Rewritten(), "and not at each start")
 }
 
 func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
-	s.redact(rules.before)
-	_, fifo := s.feed(rules.resource)
+	s.Redact(rules.before.secrets, rules.before.paths...)
+	_, fifo := s.Feed(rules.resource)
 	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
-	s.pump()
+	s.Pump()
 	s.round()
 	require.NoError(t, fifo.Bookmark("20"))
-	s.pump()
+	s.Pump()
 	seq := s.seq()
 	s.restart(rules.after)
 	s.round()
-	s.pump()
+	s.Pump()
 	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq))
 }
 
@@ -215,21 +197,21 @@ func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *tes
 func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
-	s.redact(rules.before)
-	_, fifo := s.feed(rules.resource)
+	s.Redact(rules.before.secrets, rules.before.paths...)
+	_, fifo := s.Feed(rules.resource)
 	require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
-	s.pump()
+	s.Pump()
 	s.restart(rules.after)
 	lines := s.logs()
-	s.run(s.recorder.makeCheckpoints)
-	s.run(s.recorder.sweep)
-	close(s.recorder.recording)
+	s.run(s.recorder().makeCheckpoints)
+	s.run(s.recorder().sweep)
+	close(s.recorder().recording)
 	line := lines.next(t)
 	require.Zero(t, s.checkpointsWithout(canary))
 	require.Contains(t, line, `"a checkpoint is due, and waits`)
 
-	s.await()
-	s.run(s.recorder.makeCheckpoints) // It looks at once.
+	s.Await()
+	s.run(s.recorder().makeCheckpoints) // It looks at once.
 	require.Contains(t, lines.next(t), `"made a checkpoint"`)
 	require.Equal(t, 1, s.checkpointsWithout(canary))
 }
@@ -237,7 +219,7 @@ func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t
 // logs gives the lines that the recorder logs about checkpoints, before it runs.
 func (s *swept) logs() logLines {
 	lines := make(logLines, 10)
-	s.recorder.log = slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.log = slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return lines
 }
 
@@ -260,29 +242,29 @@ func (l logLines) next(t *testing.T) (line string) {
 
 // run runs a part of the recorder until the test ends.
 func (s *swept) run(part func(context.Context) error) {
-	s.t.Helper()
+	s.T.Helper()
 	ended := make(chan error, 1)
-	go func() { ended <- part(s.t.Context()) }()
-	s.t.Cleanup(func() { require.NoError(s.t, <-ended) })
+	go func() { ended <- part(s.T.Context()) }()
+	s.T.Cleanup(func() { require.NoError(s.T, <-ended) })
 }
 
 // checkpointsWithout counts the checkpoints. No block of them holds a text.
 func (s *swept) checkpointsWithout(text string) (count int) {
-	s.t.Helper()
-	rows, err := s.conn.Query(s.t.Context(), `SELECT data FROM kuberewind.checkpoint_blocks WHERE block > 0`)
-	require.NoError(s.t, err)
+	s.T.Helper()
+	rows, err := s.Conn.Query(s.T.Context(), `SELECT data FROM kuberewind.checkpoint_blocks WHERE block > 0`)
+	require.NoError(s.T, err)
 	blocks, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
 	for _, block := range blocks {
 		objects, err := decoder.Block(block)
-		require.NoError(s.t, err)
+		require.NoError(s.T, err)
 		for i := range objects {
-			require.NotContains(s.t, string(objects[i].Doc), text)
+			require.NotContains(s.T, string(objects[i].Doc), text)
 		}
 	}
-	require.NoError(s.t, s.conn.QueryRow(s.t.Context(), `SELECT count(*) FROM kuberewind.checkpoints`).Scan(&count))
+	require.NoError(s.T, s.Conn.QueryRow(s.T.Context(), `SELECT count(*) FROM kuberewind.checkpoints`).Scan(&count))
 	return count
 }
 
@@ -299,7 +281,7 @@ func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
 				require.NoError(t, fifo.Delete(keeper(t, rules.resource, "two", 24, "a")))
 			}, []string{"Updated watch one keyframe", "Added watch new keyframe", "Updated watch new patch", "Deleted watch two keyframe"}},
 			"a sweep": {func(t *testing.T, s *swept, fifo *deltafifo.FIFO) {
-				s.at = s.at.AddDate(0, 0, 1)
+				s.At = s.At.AddDate(0, 0, 1)
 				s.round()
 				require.NoError(t, fifo.Bookmark("30"))
 			}, []string{"Sync resync one keyframe", "Sync resync two keyframe"}},
@@ -311,22 +293,22 @@ func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
 		} {
 			t.Run(name+": "+what, func(t *testing.T) {
 				s := newSwept(t)
-				s.redact(rules.before)
+				s.Redact(rules.before.secrets, rules.before.paths...)
 				dir := t.TempDir()
-				s.memory = 1
-				s.spill(dir)
-				_, fifo := s.feed(rules.resource)
+				s.Memory = 1
+				s.Spill(dir)
+				_, fifo := s.Feed(rules.resource)
 				require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
 				require.NoError(t, fifo.Add(keeper(t, rules.resource, "two", 12, "a")))
 				require.NoError(t, fifo.Bookmark("20"))
-				s.pump()
+				s.Pump()
 				seq := s.seq()
 				happens.do(t, s, fifo)
-				require.Positive(t, s.queue.Stats().Spooled)
+				require.Positive(t, s.Queue.Stats().Spooled)
 
 				s.restart(rules.after)
-				s.spill(dir)
-				s.pump()
+				s.Spill(dir)
+				s.Pump()
 				require.ElementsMatch(t, happens.want, s.since(seq))
 				s.folds(rules.resource, rules.after)
 			})
@@ -338,16 +320,16 @@ func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
 func TestTheSameRulesChangeNothing(t *testing.T) {
 	for name, rules := range widened {
 		s := newSwept(t)
-		s.redact(rules.after)
-		_, fifo := s.feed(rules.resource)
+		s.Redact(rules.after.secrets, rules.after.paths...)
+		_, fifo := s.Feed(rules.resource)
 		require.NoError(t, fifo.Add(keeper(t, rules.resource, "one", 11, "a")))
-		s.pump()
+		s.Pump()
 		seq := s.seq()
 		s.restart(rules.after)
-		_, fifo = s.feed(rules.resource)
+		_, fifo = s.Feed(rules.resource)
 		require.NoError(t, fifo.Replace([]any{keeper(t, rules.resource, "one", 11, "a")}, "20"))
 		require.NoError(t, fifo.Update(keeper(t, rules.resource, "one", 21, "b")))
-		s.pump()
+		s.Pump()
 		require.Equal(t, []string{"Updated watch one patch"}, s.since(seq), name)
 	}
 }

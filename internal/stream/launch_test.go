@@ -1,20 +1,19 @@
-package recorder
+package stream
 
 import (
 	"context"
 	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
-	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/kube"
@@ -22,16 +21,28 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
+// bare is a stream that the record knows nothing of, and whose rules leave nothing out.
+func bare(name string) *Stream {
+	resource := kube.Resource{Name: name}
+	return &Stream{
+		resource: resource, record: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
+		etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), settled: settled{closed: make(chan struct{})},
+	}
+}
+
+// launcher has a queue of so many bytes, 0 for the default.
+func launcher(bytes int64) *Launcher {
+	return NewLauncher(Launcher{Queue: deltafifo.New(deltafifo.Options{MaxBytes: bytes}), Lists: NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: slog.New(slog.DiscardHandler)})
+}
+
 func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 	for cause, want := range map[delta.Cause][]delta.MarkerKind{
 		delta.CauseExpired:   {delta.Interrupted, "", delta.Replaced},
 		delta.CauseFirstList: {"", delta.Replaced}, // there was nothing before it
 	} {
 		queue := deltafifo.New(deltafifo.Options{})
-		all, err := filter.New(nil, nil)
-		require.NoError(t, err)
-		s := &stream{record: &postgres.Stream{}, rules: all.For(schema.GroupResource{Resource: "pods"}), settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
-		run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
+		s := bare("pods")
+		run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s})}
 		st := newStore(s, run)
 		require.NoError(t, st.BeginReplace(cause, "why", "7"))
 		require.NoError(t, st.ReplacePage([]any{&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, "9"))
@@ -54,8 +65,8 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 }
 
 func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
-	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
-	before := &streamRun{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
+	s := bare("pods")
+	before := &Run{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record is not there yet")
 	before.listing.Store(true)
 	before.listCause = delta.CauseExpired
@@ -65,8 +76,8 @@ func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
 // What the database has not taken yet is queued, and is recorded before anything of the next run.
 func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
-	s := &stream{record: &postgres.Stream{}, listedUnder: "-pods?tier=batch", settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"})}
-	s.rules = (&filter.Filter{}).For(schema.GroupResource{Resource: "pods"})
+	s := bare("pods")
+	s.standing.listedUnder = "-pods?tier=batch"
 	before := ended(queue, "42")
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, s.next(before))
 	st := newStore(s, before)
@@ -78,21 +89,20 @@ func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 
 func TestAFullQueueDoesNotBlockStartingAndStoppingStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-		require.NoError(t, err)
-		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{MaxBytes: 1})}
-		require.NoError(t, r.queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
+		l := launcher(1)
+		require.NoError(t, l.Queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
 
-		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), run: ended(r.queue, "4")}
-		r.launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(r, s, "5"))
+		s := bare("pods")
+		s.run = ended(l.Queue, "4")
+		l.Launch(t.Context(), s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(l, s, "5"))
 		synctest.Wait()
-		s.halt()
+		s.Halt()
 	})
 }
 
 // ended is a run that got up to a resource version, and was watched until its resource was not served any more.
-func ended(queue *deltafifo.Queue, position string) *streamRun {
-	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{})}
+func ended(queue *deltafifo.Queue, position string) *Run {
+	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{})}
 	run.reflector = reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, run.fifo, reflector.Options{ResourceVersion: position})
 	close(run.done)
 	run.leaves(true)
@@ -100,31 +110,31 @@ func ended(queue *deltafifo.Queue, position string) *streamRun {
 }
 
 // decided is what is decided about a definition that began at a resource version, if nothing has outlived the one before.
-func decided(r *Recorder, s *stream, begins string) lifecycle.Decision {
-	f := s.facts(s.current())
-	f.Begins, f.Vacant, f.Objects = begins, r.vacant(s), lifecycle.None
+func decided(l *Launcher, s *Stream, begins string) lifecycle.Decision {
+	f := s.Facts(s.Current())
+	f.Begins, f.Vacant, f.Objects = begins, l.Vacant(s), lifecycle.None
 	return lifecycle.Decide(f)
 }
 
 func TestADueListStaysDueIfTheRunEndsFirst(t *testing.T) {
-	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-	require.NoError(t, err)
-	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), run: ended(r.queue, "4"), due: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}
+	l := launcher(0)
+	s := bare("widgets")
+	s.run, s.standing.due = ended(l.Queue, "4"), lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.current()))
-	s.halt()
-	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.current()))
-	r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.current()))
-	s.halt()
-	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.current()), "and if another does")
+	l.Launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.Current()))
+	s.Halt()
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.Current()))
+	l.Launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.Current()))
+	s.Halt()
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.Current()), "and if another does")
 }
 
 func TestADueListKeepsItsReason(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
-	s := &stream{record: &postgres.Stream{}, settle: func() {}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), excuse: delta.CauseSpoolCorrupt}
-	run := &streamRun{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
+	s := bare("widgets")
+	s.excuse = delta.CauseSpoolCorrupt
+	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
 	st := newStore(s, run)
 	because := func() []string {
 		cause, detail := st.because(delta.CauseExpired, "too old")
@@ -147,50 +157,45 @@ func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T)
 		{recorded: "4", want: "4", unseen: true}, // more of the one before may come between
 		{recorded: "9", want: "9"},               // what comes before is on record
 	} {
-		redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-		require.NoError(t, err)
-		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), run: ended(r.queue, test.recorded)}
+		l := launcher(0)
+		s := bare("pods")
+		s.run = ended(l.Queue, test.recorded)
 		s.run.followed = !test.unseen
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r.launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(r, s, "5"))
-		s.halt()
-		require.Equal(t, test.want, s.current().reflector.LastSyncResourceVersion(), "%+v", test)
+		l.Launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, decided(l, s, "5"))
+		s.Halt()
+		require.Equal(t, test.want, s.Current().reflector.LastSyncResourceVersion(), "%+v", test)
 	}
 }
 
 func TestARunThatMovesIsDecidedAboutWhenItHasEnded(t *testing.T) {
-	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-	require.NoError(t, err)
-	r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-	run, widgets := ended(r.queue, "4"), kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}
+	l := launcher(0)
+	run, widgets := ended(l.Queue, "4"), kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}
 	run.done, run.gone = make(chan struct{}), make(chan struct{})
 	run.stop = func(error) {
-		run.reflector = ended(r.queue, "7").reflector
+		run.reflector = ended(l.Queue, "7").reflector
 		close(run.done)
 	}
-	s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), run: run}
-	d, err := newHandler(r, nil).decide(t.Context(), s, widgets, "")
-	require.NoError(t, err)
-	require.Zero(t, d)
+	s := bare("widgets")
+	s.run = run
+	require.True(t, run.Runs())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.launch(ctx, s, widgets, d)
-	s.halt()
-	require.Equal(t, "7", s.current().reflector.LastSyncResourceVersion())
+	l.Launch(ctx, s, widgets, lifecycle.Decision{})
+	s.Halt()
+	require.Equal(t, "7", s.Current().reflector.LastSyncResourceVersion())
 }
 
 func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
-	redactor, err := redact.New(redact.Key{}, redact.Record, nil)
-	require.NoError(t, err)
 	for cause, left := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
-		r := &Recorder{log: slog.New(slog.DiscardHandler), gate: newGate(1), redactor: redactor, queue: deltafifo.New(deltafifo.Options{})}
-		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "pods"}), interrupted: cause}
+		l := launcher(0)
+		s := bare("pods")
+		s.standing.interrupted = cause
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r.launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
-		s.halt()
+		l.Launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
+		s.Halt()
 		require.Equal(t, left, s.etcd.HasLeft(), cause)
 	}
 }
@@ -204,7 +209,36 @@ func TestAStreamGoesOnBehindTheSpool(t *testing.T) {
 		{spooling.Leftover{}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		{spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("6")}, Listing: true, ListCause: "expired"}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}},
 	} {
-		s := &stream{record: &postgres.Stream{}, etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "widgets"}), left: &test.left}
+		s := bare("widgets")
+		s.left = &test.left
 		require.Equal(t, test.want, s.next(nil), "%+v", test.left)
+	}
+}
+
+// The rules are others than those of the recorder before, and etcd was put back when none ran.
+func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
+	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
+	c.ListWith((&FakeEtcd{Now: 50}).Lister)
+	c.Follow(func(string) {})
+	c.Recall(rollback.Recalled{Position: "60"})
+	proof, err := c.Reversed(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, proof, "which etcd has not come to")
+
+	queue := deltafifo.New(deltafifo.Options{})
+	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
+	s := bare("configmaps")
+	s.etcd = c
+	st := newStore(s, run)
+	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
+	require.NoError(t, st.EndReplace("50"))
+	require.False(t, c.HasLeft())
+	queue.Close()
+	entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	for _, e := range entries {
+		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
+		require.Equal(t, proof, e.Marker.Detail)
 	}
 }

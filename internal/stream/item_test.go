@@ -1,4 +1,4 @@
-package recorder
+package stream
 
 import (
 	"testing"
@@ -19,8 +19,8 @@ func TestADeletionWithoutGraceHappenedByThePausesEnd(t *testing.T) {
 	to := from.Add(10 * time.Minute)
 	object := &kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: metav1.NewTime(from.Add(time.Minute))}}
 	occurred := func(delta delta.Type) time.Time {
-		s := &stream{record: &postgres.Stream{}}
-		s.occurrence.resume(from, to)
+		s := bare("things")
+		s.dating.live.resume(from, to)
 		item, err := s.item(&deltafifo.Entry{Delta: cache.Delta{Type: delta, Object: object}, Observed: to.Add(time.Second)})
 		require.NoError(t, err)
 		return item.Occurred
@@ -35,8 +35,8 @@ func TestADeletionWithoutGraceHappenedByThePausesEnd(t *testing.T) {
 
 func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
-	s, other := &stream{record: &postgres.Stream{}}, &stream{record: &postgres.Stream{}}
-	items, err := itemsOf([]deltafifo.Entry{{
+	s, other := bare("things"), bare("things")
+	items, err := Items([]deltafifo.Entry{{
 		Stream: s, Observed: seen, Marker: &delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "7", FromTime: seen},
 		Beside: []deltafifo.Beside{{Stream: other, FromRV: "5"}},
 	}})
@@ -45,15 +45,15 @@ func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
 	require.Equal(t, "7", items[0].Marker.FromRV)
 	require.Equal(t, delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "5"}, items[1].Marker)
 	require.Equal(t, seen, items[1].Observed)
-	require.True(t, s.occurrence.undone)
-	require.True(t, other.occurrence.undone)
+	require.True(t, s.dating.live.undone)
+	require.True(t, other.dating.live.undone)
 }
 
 func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
-	s := &stream{record: &postgres.Stream{}}
-	s.exclusions.add(postgres.Item{Kind: postgres.Excluded, UID: "1"})
-	items, err := itemsOf([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: delta.SourceWatch, Attached: s.exclusions.attach()}})
+	s := bare("things")
+	s.decisions.exclusions.add(postgres.Item{Kind: postgres.Excluded, UID: "1"})
+	items, err := Items([]deltafifo.Entry{{Stream: s, Observed: seen, Position: "7", Source: delta.SourceWatch, Attached: s.decisions.exclusions.attach()}})
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 	require.Equal(t, postgres.Excluded, items[0].Kind)

@@ -1,4 +1,4 @@
-package recorder
+package resources
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func (a *asking) over(under types.UID, err error) bool {
 
 // objects finds out whether objects of a resource may be alive at a version from which the stream would go on as if there were
 // none. It fails while that may still be answered. If no answer comes, the stream is listed, and a gap says what is not known.
-func (h *handler) objects(ctx context.Context, resource kube.Resource, at string) (lifecycle.Objects, error) {
+func (h *Handler) objects(ctx context.Context, resource kube.Resource, at string) (lifecycle.Objects, error) {
 	left, err := h.outlived(ctx, resource, at)
 	switch {
 	case err != nil:
@@ -54,7 +54,7 @@ func (h *handler) objects(ctx context.Context, resource kube.Resource, at string
 	return lifecycle.None, nil
 }
 
-func (h *handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
+func (h *Handler) outlived(ctx context.Context, resource kube.Resource, at string) (bool, error) {
 	gr := resource.GroupResource()
 	a := h.asking[gr]
 	if a == nil || a.asked.under != resource.DefinitionUID {
@@ -90,8 +90,8 @@ const askTimeout = 10 * time.Second
 const aheadTimeout = 3 * time.Second
 
 // objectsAt reports whether there are objects of a resource at a resource version.
-func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, version string) (bool, error) {
-	lister := r.client.ListWatch(resource, "")
+func (h *Handler) objectsAt(ctx context.Context, resource kube.Resource, version string) (bool, error) {
+	lister := h.options.Client.ListWatch(resource, "")
 	options := metav1.ListOptions{Limit: 1, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	in, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func (r *Recorder) objectsAt(ctx context.Context, resource kube.Resource, versio
 	}
 	// A cache waits for a version that is to come, and has it asked for again. What asks for a name comes from etcd, which says so at once.
 	if resource.Namespaced {
-		lister = r.client.ListWatch(resource, metav1.NamespaceDefault)
+		lister = h.options.Client.ListWatch(resource, metav1.NamespaceDefault)
 	}
 	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, "any").String()
 	in, cancel = context.WithTimeout(ctx, aheadTimeout)

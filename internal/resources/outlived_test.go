@@ -1,4 +1,4 @@
-package recorder
+package resources
 
 import (
 	"errors"
@@ -15,17 +15,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
-	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/stream"
+	"github.com/kuberewind/kuberewind/internal/streamtest"
 	"github.com/kuberewind/kuberewind/kube"
 )
 
 var defined = kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", Namespaced: true, DefinitionUID: "u2"}
 
-// answering is a recorder whose API server gives one answer to everything, and notes the resource versions that it is asked for.
-func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, request *http.Request)) (asked func() []string) {
+// answering is a handler whose API server gives one answer to everything, and notes the resource versions that it is asked for.
+func answering(t *testing.T, h *Handler, answer func(w http.ResponseWriter, request *http.Request)) (asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var versions []string
@@ -40,7 +40,7 @@ func answering(t *testing.T, r *Recorder, answer func(w http.ResponseWriter, req
 	client, err := kube.NewClient(&rest.Config{Host: server.URL}, kube.Options{})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	r.client = client
+	h.options.Client = client
 	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -75,8 +75,8 @@ func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 		"no API server":                   {0, "", true, askedPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
-			asked := answering(t, h.Recorder, func(w http.ResponseWriter, _ *http.Request) {
+			h := NewHandler(Options{Log: slog.New(slog.DiscardHandler)})
+			asked := answering(t, h, func(w http.ResponseWriter, _ *http.Request) {
 				if test.status == 0 {
 					panic(http.ErrAbortHandler)
 				}
@@ -111,8 +111,8 @@ func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 // It waits for a version to come, and has it asked for again.
 func TestAFutureVersionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	h := newHandler(&Recorder{log: slog.New(slog.DiscardHandler)}, nil)
-	asked := answering(t, h.Recorder, func(w http.ResponseWriter, request *http.Request) {
+	h := NewHandler(Options{Log: slog.New(slog.DiscardHandler)})
+	asked := answering(t, h, func(w http.ResponseWriter, request *http.Request) {
 		if request.URL.Query().Get("fieldSelector") == "" {
 			w.Header().Set("Retry-After", "1")
 		}
@@ -126,10 +126,10 @@ func TestAFutureVersionIsNotWaitedFor(t *testing.T) {
 }
 
 func TestTheServerIsAskedOnceWhileTheDatabaseIsAway(t *testing.T) {
-	s := newSwept(t)
-	h := newHandler(s.recorder, nil)
+	s := newRecording(t)
+	h := s.handler()
 	body := noThings
-	asked := answering(t, s.recorder, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
+	asked := answering(t, h, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
 	first := func() (bool, string) {
 		first, from, err := h.first(t.Context(), defined, "7")
 		require.NoError(t, err)
@@ -144,11 +144,10 @@ func TestTheServerIsAskedOnceWhileTheDatabaseIsAway(t *testing.T) {
 	delete(h.asking, defined.GroupResource())
 	_, from := first()
 	require.Empty(t, from, "it is not complete from there")
-	_, _, err := s.recorder.streamOf(t.Context(), defined, "")
-	require.NoError(t, err)
+	s.OpenStream(defined)
 	is, _ := first()
 	require.False(t, is)
-	delete(s.recorder.streams, defined.GroupResource())
+	h.options.Streams = stream.NewSet(s.Options)
 	is, _ = first()
 	require.False(t, is, "a recorder before this one has followed it")
 }
@@ -165,61 +164,61 @@ func TestARestartedAPIServerGetsTimeToServeAResource(t *testing.T) {
 }
 
 func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
-	concluded := func(position string, add bool) func(*swept, *stream, *deltafifo.FIFO) {
-		return func(s *swept, st *stream, fifo *deltafifo.FIFO) {
-			if add {
-				require.NoError(t, fifo.Add(served(t, "Thing", "a", 9)))
-			}
-			st.run = ended(s.queue, position)
+	nothing, known := func(recording, *Handler, *deltafifo.FIFO) {}, func(*lifecycle.Facts) {}
+	lives := func(rv int) func(recording, *Handler, *deltafifo.FIFO) {
+		return func(s recording, h *Handler, fifo *deltafifo.FIFO) {
+			require.NoError(t, fifo.Add(streamtest.Served(t, "Thing", "a", rv)))
 		}
 	}
+	ended := func(f *lifecycle.Facts) { f.Ended = "12" }
+	concluded := func(position string) func(*lifecycle.Facts) {
+		return func(f *lifecycle.Facts) { f.Run, f.Position = lifecycle.Concluded, position }
+	}
+	spooled := func(position string) func(*lifecycle.Facts) {
+		return func(f *lifecycle.Facts) { f.Spooled, f.Empty, f.Position = true, false, position }
+	}
 	for name, test := range map[string]struct {
-		before func(*swept, *stream, *deltafifo.FIFO)
+		record func(recording, *Handler, *deltafifo.FIFO) // what is on record
+		known  func(*lifecycle.Facts)                     // what is known besides
 		since  string
 		asked  string // at this version
 		then   lifecycle.Action
 	}{
-		"it ended before":                            {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "20", "20", lifecycle.Begin},
-		"it ended, and when it began is not known":   {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "", "12", lifecycle.Resume},
-		"it had not ended at that version":           {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.ended = "12" }, "11", "12", lifecycle.Resume},
-		"its end is to be listed":                    {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.due = lifecycle.Reason{Cause: "not_found"} }, "20", "", lifecycle.List},
-		"it was watched to its end":                  {concluded("15", false), "20", "20", lifecycle.Begin},
-		"it was watched beyond":                      {concluded("25", false), "20", "", lifecycle.Resume},
-		"it was watched to its end, something lives": {concluded("15", true), "20", "", lifecycle.Resume},
-		"not to its end": {func(s *swept, st *stream, fifo *deltafifo.FIFO) {
-			concluded("15", false)(s, st, fifo)
-			st.run.followed = false
-		}, "20", "", lifecycle.Resume},
-		"it goes on in another version": {concluded("15", false), "", "", lifecycle.Resume},
-		"its end was not followed":      {func(*swept, *stream, *deltafifo.FIFO) {}, "20", "20", lifecycle.Resume},
-		"nor that of what lives": {func(s *swept, _ *stream, fifo *deltafifo.FIFO) {
-			require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
-		}, "20", "", lifecycle.Resume},
-		"what lived was deleted before it":   {(*swept).addAndDelete, "11", "12", lifecycle.Resume},
-		"a recorder before has seen the end": {(*swept).defineOnce, "20", "20", lifecycle.Begin},
-		"and a list since":                   {func(s *swept, st *stream, fifo *deltafifo.FIFO) { s.defineOnce(st, fifo); s.replace(fifo, "25") }, "20", "25", lifecycle.Resume},
-		"a part lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
-			st.left = &spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("15")}}
-		}, "20", "20", lifecycle.Resume},
-		"only that it is interrupted lies there": {func(_ *swept, st *stream, _ *deltafifo.FIFO) { st.left = &spooling.Leftover{} }, "20", "20", lifecycle.Resume},
-		"and it is to be listed": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
-			st.left = &spooling.Leftover{Listing: true, ListCause: "relist"}
+		"it ended before":                            {nothing, ended, "20", "20", lifecycle.Begin},
+		"it ended, and when it began is not known":   {nothing, ended, "", "12", lifecycle.Resume},
+		"it had not ended at that version":           {nothing, ended, "11", "12", lifecycle.Resume},
+		"its end is to be listed":                    {nothing, func(f *lifecycle.Facts) { f.Due.Cause = "not_found" }, "20", "", lifecycle.List},
+		"it was watched to its end":                  {nothing, concluded("15"), "20", "20", lifecycle.Begin},
+		"it was watched beyond":                      {nothing, concluded("25"), "20", "", lifecycle.Resume},
+		"it was watched to its end, something lives": {lives(9), concluded("15"), "20", "", lifecycle.Resume},
+		"not to its end":                             {nothing, func(f *lifecycle.Facts) { f.Run, f.Position = lifecycle.Followed, "15" }, "20", "", lifecycle.Resume},
+		"it goes on in another version":              {nothing, concluded("15"), "", "", lifecycle.Resume},
+		"its end was not followed":                   {nothing, known, "20", "20", lifecycle.Resume},
+		"nor that of what lives":                     {lives(11), known, "20", "", lifecycle.Resume},
+		"what lived was deleted before it":           {recording.addAndDelete, known, "11", "12", lifecycle.Resume},
+		"a recorder before has seen the end":         {recording.defineOnce, known, "20", "20", lifecycle.Begin},
+		"and a list since":                           {func(s recording, h *Handler, fifo *deltafifo.FIFO) { s.defineOnce(h, fifo); s.replace(fifo, "25") }, known, "20", "25", lifecycle.Resume},
+		"a part lies in the spool":                   {nothing, spooled("15"), "20", "20", lifecycle.Resume},
+		"only that it is interrupted lies there":     {nothing, spooled("10"), "20", "20", lifecycle.Resume},
+		"and it is to be listed": {nothing, func(f *lifecycle.Facts) {
+			spooled("10")(f)
+			f.Cut.Cause = "relist"
 		}, "20", "", lifecycle.List},
-		"all lies in the spool": {func(_ *swept, st *stream, _ *deltafifo.FIFO) {
-			st.left = &spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("25")}}
-		}, "20", "", lifecycle.Resume},
+		"all lies in the spool": {nothing, spooled("25"), "20", "", lifecycle.Resume},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSwept(t)
-			st, _, err := s.recorder.streamOf(t.Context(), defined, "")
-			require.NoError(t, err)
-			fifo := s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String()})
+			s := newRecording(t)
+			st := s.OpenStream(defined)
+			fifo := s.Queue.FIFO(st.FIFOOptions())
 			s.replace(fifo, "10")
-			test.before(s, st, fifo)
-			s.pump()
-			h := newHandler(s.recorder, nil)
-			asked := answering(t, s.recorder, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(noThings)) })
-			d, err := h.decide(t.Context(), st, defined, test.since)
+			h := s.handler()
+			test.record(s, h, fifo)
+			s.Pump()
+			asked := answering(t, h, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(noThings)) })
+			f := st.Facts(nil)
+			f.Begins, f.Vacant = test.since, test.since != "" && h.options.Launcher.Vacant(st)
+			test.known(&f)
+			d, err := h.resolve(t.Context(), defined, &f, st.Record().Position)
 			require.NoError(t, err)
 			require.Equal(t, test.asked, strings.Join(asked(), " "))
 			require.Equal(t, test.then, d.Do)
@@ -227,32 +226,30 @@ func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
 	}
 }
 
-func (s *swept) addAndDelete(_ *stream, fifo *deltafifo.FIFO) {
-	require.NoError(s.t, fifo.Add(served(s.t, "Thing", "a", 11)))
-	require.NoError(s.t, fifo.Delete(served(s.t, "Thing", "a", 12)))
+func (s recording) addAndDelete(_ *Handler, fifo *deltafifo.FIFO) {
+	require.NoError(s.T, fifo.Add(streamtest.Served(s.T, "Thing", "a", 11)))
+	require.NoError(s.T, fifo.Delete(streamtest.Served(s.T, "Thing", "a", 12)))
 }
 
-func (s *swept) replace(fifo *deltafifo.FIFO, version string) {
-	s.t.Helper()
-	require.NoError(s.t, fifo.Replace(nil, version))
-	s.pump()
+func (s recording) replace(fifo *deltafifo.FIFO, version string) {
+	s.T.Helper()
+	require.NoError(s.T, fifo.Replace(nil, version))
+	s.Pump()
 }
 
 // defineOnce puts a definition before on record, which ended where the stream had come to.
-func (s *swept) defineOnce(_ *stream, fifo *deltafifo.FIFO) {
-	s.t.Helper()
-	st, _, err := s.recorder.streamOf(s.t.Context(), kube.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}, "")
-	require.NoError(s.t, err)
-	definitions := s.queue.FIFO(deltafifo.FIFOOptions{Stream: st, KnownObjects: st.record.Known(), Rules: st.rules.String()})
+func (s recording) defineOnce(h *Handler, fifo *deltafifo.FIFO) {
+	s.T.Helper()
+	definitions := s.feed(kube.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
 	s.replace(definitions, "5")
 	for i, do := range []func(any) error{definitions.Add, definitions.Delete} {
-		o := served(s.t, "CustomResourceDefinition", "things.example.com", []int{6, 12}[i])
+		o := streamtest.Served(s.T, "CustomResourceDefinition", "things.example.com", []int{6, 12}[i])
 		o.Namespace, o.UID = "", "u1"
-		require.NoError(s.t, do(o))
+		require.NoError(s.T, do(o))
 	}
-	require.NoError(s.t, definitions.Bookmark("30"))
-	s.pump()
-	s.at = s.at.Add(time.Second)
+	require.NoError(s.T, definitions.Bookmark("30"))
+	s.Pump()
+	s.At = s.At.Add(time.Second)
 	s.replace(fifo, "12")
-	s.recorder.definitions = "5"
+	h.options.Definitions = "5"
 }

@@ -1,4 +1,4 @@
-package recorder
+package stream
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// streamRun is one reflector and the FIFO that it feeds.
-type streamRun struct {
+// Run is one reflector and the FIFO that it feeds.
+type Run struct {
 	served    kube.Resource // as it is asked for
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
@@ -34,8 +34,8 @@ type streamRun struct {
 
 var errStreamStopped = errors.New("the stream was stopped")
 
-// runs reports whether the reflector has not ended. There may be no run.
-func (r *streamRun) runs() bool {
+// Runs reports whether the reflector has not ended. There may be no run.
+func (r *Run) Runs() bool {
 	if r == nil {
 		return false
 	}
@@ -47,15 +47,15 @@ func (r *streamRun) runs() bool {
 	}
 }
 
-// halt ends the reflector, and what it may be waiting for, and waits for it. What it has queued stays queued.
-func (r *streamRun) halt() {
+// Halt ends the reflector, and what it may be waiting for, and waits for it. What it has queued stays queued.
+func (r *Run) Halt() {
 	r.stop(errStreamStopped)
 	r.fifo.Close()
 	<-r.done
 }
 
 // leaves notes that the resource is not served any more, and whether it was followed up to then.
-func (r *streamRun) leaves(followed bool) {
+func (r *Run) leaves(followed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.hasLeftLocked() {
@@ -65,7 +65,7 @@ func (r *streamRun) leaves(followed bool) {
 }
 
 // returns notes that it may be served again: how it left counts no more.
-func (r *streamRun) returns() {
+func (r *Run) returns() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.hasLeftLocked() {
@@ -73,7 +73,7 @@ func (r *streamRun) returns() {
 	}
 }
 
-func (r *streamRun) hasLeftLocked() bool {
+func (r *Run) hasLeftLocked() bool {
 	select {
 	case <-r.gone:
 		return true
@@ -82,22 +82,22 @@ func (r *streamRun) hasLeftLocked() bool {
 	}
 }
 
-// left is closed when the server says that it does not serve the resource.
-func (r *streamRun) left() <-chan struct{} {
+// Left is closed when the server says that it does not serve the resource.
+func (r *Run) Left() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.gone
 }
 
-// concluded reports whether the resource was watched up to when it was not served any more.
-func (r *streamRun) concluded() bool {
+// Concluded reports whether the resource was watched up to when it was not served any more.
+func (r *Run) Concluded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hasLeftLocked() && r.followed && !r.outlived
 }
 
-// outlivedBy notes what has ended. Where that is of another definition than what was followed, the end of the run is not that one's.
-func (r *streamRun) outlivedBy(ended kube.Resource) {
+// OutlivedBy notes what has ended. Where that is of another definition than what was followed, the end of the run is not that one's.
+func (r *Run) OutlivedBy(ended kube.Resource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outlived = r.outlived || r.served.DefinitionUID != "" && r.served.DefinitionUID != ended.DefinitionUID

@@ -1,6 +1,39 @@
-package recorder
+package stream
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
+
+// dating says when the deltas of a stream happened. It belongs to the goroutine that encodes; only opened is another's.
+type dating struct {
+	live occurrence
+	// since is when this recorder took over: what was observed before it comes from a spool, and spooled is its.
+	since   time.Time
+	spooled occurrence
+	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
+	opened atomic.Int64
+}
+
+// of gives the occurrence of what was observed then.
+func (d *dating) of(observed time.Time) *occurrence {
+	if observed.Before(d.since) {
+		return &d.spooled // A recorder before this one saw it live.
+	}
+	return &d.live
+}
+
+// watched notes that a watch was opened.
+func (d *dating) watched(now time.Time) { d.opened.CompareAndSwap(0, now.UnixNano()) }
+
+// watchedSince is when the first watch of this process was opened. What was missed is served soon after that, or before it by
+// a list.
+func (d *dating) watchedSince(now time.Time) time.Time {
+	if opened := d.opened.Load(); opened != 0 {
+		return time.Unix(0, opened)
+	}
+	return now
+}
 
 // occurrence says when the deltas of one stream happened. What is observed live happened when it was observed. What a
 // stream catches up on after a pause happened within the pause: at the time that the object itself gives evidence of,

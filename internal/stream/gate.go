@@ -1,0 +1,20 @@
+package stream
+
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Gate lets a few lists be in flight at once.
+type Gate struct{ lists *semaphore.Weighted }
+
+// NewGate lets so many.
+func NewGate(lists int) *Gate { return &Gate{lists: semaphore.NewWeighted(int64(lists))} }
+
+func (g *Gate) acquire(ctx context.Context) (release func(), err error) {
+	if err := g.lists.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { g.lists.Release(1) }, nil
+}

@@ -1,0 +1,272 @@
+package stream_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/lifecycle"
+	"github.com/kuberewind/kuberewind/internal/rollback"
+	"github.com/kuberewind/kuberewind/internal/stream"
+	"github.com/kuberewind/kuberewind/internal/streamtest"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// A replica was promoted that had not got the last commits. What they held has left the queue, and the spool begins behind it.
+func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
+	s, dir, pods := listed(t)
+	one := func(sql string) (text string) {
+		t.Helper()
+		require.NoError(t, s.Conn.QueryRow(t.Context(), sql).Scan(&text))
+		return text
+	}
+	before := one(`SELECT format('seq = %s, batch = %s, digest = %L, observed_at = %L, spool = %L, spool_next = %s', seq, batch, digest, observed_at, spool, spool_next) FROM kuberewind.heads`)
+	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "a", 21)))
+	s.Pump()
+	for rv := 22; rv < 28; rv++ {
+		require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "a", rv)))
+	}
+	require.Positive(t, s.Queue.Stats().Spooled)
+	for _, sql := range []string{
+		`DELETE FROM kuberewind.deltas_data WHERE seq = (SELECT seq FROM kuberewind.heads)`,
+		`DELETE FROM kuberewind.batches WHERE batch = (SELECT batch FROM kuberewind.heads)`,
+		`UPDATE kuberewind.heads SET ` + before,
+	} {
+		_, err := s.Conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	s.Die()
+	s.Spill(dir)
+	require.NotEmpty(t, s.Folder.Aside())
+	require.Zero(t, s.Queue.Stats().Spooled)
+}
+
+// A clock may be ahead of the wall clock by a minute. The recorder may be back before the wall clock has caught up.
+func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
+	s := newRecording(t)
+	dir := t.TempDir()
+	s.Spill(dir)
+	_, pods := s.Follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{streamtest.Served(t, "Pod", "a", 11)}, "11"))
+	s.Pump()
+	s.At = s.At.Add(40 * time.Second)
+	for rv := 12; rv < 16; rv++ {
+		require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "a", rv)))
+	}
+	seen := s.At
+	s.At = s.At.Add(-30 * time.Second)
+	s.Die()
+	s.Spill(dir)
+	info := s.Sink.Info()
+	require.True(t, info.Started.After(seen))
+	require.Equal(t, info.Started, s.Clock.Now())
+	require.NoError(t, s.Sink.RecordPause(t.Context(), s.Seen))
+	st, _ := s.Follow("pods", "Pod")
+	require.Equal(t, info.Started, st.Since())
+	require.True(t, st.CatchesUp(), "what is caught up on happened meanwhile")
+	entries, err := s.Queue.Next(t.Context(), 1, 0, 0)
+	require.NoError(t, err)
+	require.True(t, entries[0].Observed.Before(st.Since()), "a recorder before this one saw it live")
+	var from, to time.Time
+	require.NoError(t, s.Conn.QueryRow(t.Context(), `SELECT from_at, to_at FROM kuberewind.pauses`).Scan(&from, &to))
+	require.True(t, seen.Equal(from))
+	require.True(t, info.Started.Equal(to))
+}
+
+func TestAPauseLastsForAsLongAsTheSpoolIsRead(t *testing.T) {
+	s := newRecording(t)
+	dir := t.TempDir()
+	s.Spill(dir)
+	_, pods := s.Follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{streamtest.Served(t, "Pod", "a", 11)}, "11"))
+	s.Pump()
+	for rv := 12; rv < 16; rv++ {
+		require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "a", rv)))
+	}
+	s.Die()
+	s.At = s.At.Add(3 * time.Minute)
+	s.Spill(dir)
+	info := s.Sink.Info()
+	require.True(t, info.Started.After(s.At))
+	st, _ := s.Follow("pods", "Pod")
+	require.Equal(t, info.Started, st.Since())
+	require.Equal(t, info.Started, st.CatchesUpTo())
+}
+
+// listed is a recorder with a spool in a folder, and Pods with a list on record up to 20. The list has one Pod, of version 11.
+func listed(t *testing.T) (s recording, dir string, pods *deltafifo.FIFO) {
+	t.Helper()
+	s, dir = newRecording(t), t.TempDir()
+	s.Spill(dir)
+	_, pods = s.Follow("pods", "Pod")
+	require.NoError(t, pods.Replace([]any{streamtest.Served(t, "Pod", "a", 11)}, "20"))
+	s.Pump()
+	return s, dir, pods
+}
+
+// What interrupted the stream is on record, and the list that follows it is cut by the end of the process.
+func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) {
+	s, dir, pods := listed(t)
+	require.NoError(t, pods.Interrupted("expired", "why"))
+	s.Pump()
+	require.NoError(t, pods.BeginReplace("expired", "why", "20"))
+	page := []any{}
+	for rv := 30; rv < 36; rv++ {
+		page = append(page, streamtest.Served(t, "Pod", fmt.Sprint("b", rv), rv))
+	}
+	require.NoError(t, pods.ReplacePage(page, "40"))
+	require.Positive(t, s.Queue.Stats().Spooled)
+	s.Die()
+	s.Spill(dir)
+	st, _ := s.Follow("pods", "Pod")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}, st.Next())
+}
+
+// The database was away when etcd was put back, and the recorder has ended before it was there again.
+func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
+	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
+		t.Run(name, func(t *testing.T) {
+			s, dir, pods := listed(t)
+			require.NoError(t, pods.Interrupted(delta.CauseHistoryReversed, "why"))
+			if recorded {
+				s.Pump()
+			}
+			require.NoError(t, pods.BeginReplace(delta.CauseHistoryReversed, "why", "20"))
+			page := []any{}
+			for rv := 3; rv < 9; rv++ {
+				page = append(page, streamtest.Served(t, "Pod", fmt.Sprint("b", rv), rv))
+			}
+			require.NoError(t, pods.ReplacePage(page, "15"))
+			require.NoError(t, pods.EndReplace("15"))
+			require.Positive(t, s.Queue.Stats().Spooled)
+			s.Die()
+			s.Spill(dir)
+
+			st, _ := s.Follow("pods", "Pod")
+			st.Etcd().Recall(rollback.Recalled{
+				Reversals:  []postgres.Reversal{{Stream: 7, Proof: "another had found it"}},
+				Unverified: []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
+			})
+			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.Next())
+			st.Recall()
+			told := []string{}
+			st.Etcd().ListWith((&stream.FakeEtcd{Now: 15}).Lister)
+			st.Etcd().Follow(func(proof string) { told = append(told, proof) })
+			proof, err := st.Etcd().Reversed(t.Context(), "15")
+			require.NoError(t, err)
+			require.Empty(t, proof)
+			require.NoError(t, s.Etcds.Probe(t.Context()))
+			require.Empty(t, told)
+		})
+	}
+}
+
+// A rollback was found while the database was away. The spool has the gap of a stream of which it has nothing else.
+func TestAStreamThatTheSpoolOnlyNamesBesideAnotherIsListed(t *testing.T) {
+	s, dir, pods := listed(t)
+	require.NoError(t, pods.Add(streamtest.Served(t, "Pod", "b", 21)))
+	nodes, _ := s.Follow("nodes", "Node")
+	mine, _ := s.Follow("pods", "Pod")
+	require.NoError(t, s.Queue.InterruptTogether(t.Context(), delta.CauseHistoryReversed, "why", []deltafifo.Late{{Stream: mine}, {Stream: nodes}}))
+	for rv := 22; s.Queue.Stats().Spooled == 0; rv++ {
+		require.NoError(t, pods.Add(streamtest.Served(t, "Pod", fmt.Sprint("b", rv), rv)))
+	}
+	s.Die()
+	s.Spill(dir)
+	for _, name := range []string{"pods", "nodes"} {
+		st, _ := s.Follow(name, map[string]string{"pods": "Pod", "nodes": "Node"}[name])
+		require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseHistoryReversed}}, st.Next(), name)
+	}
+}
+
+// The recorder has ended before it looked, and the new history has passed what is in the spool.
+func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost  int // so many of the newest versions are of a history that is no more
+		found bool
+	}{"its newest version is undone": {1, true}, "some are": {4, true}, "nothing is": {0, false}} {
+		t.Run(name, func(t *testing.T) {
+			s, dir, pods := listed(t)
+			const versions = 3 * rollback.KeptSamples
+			etcd := &stream.FakeEtcd{Now: 500, Versions: []*kube.Object{streamtest.Served(t, "Pod", "a", 11)}}
+			for i := range versions {
+				o := streamtest.Served(t, "Pod", fmt.Sprint("b", i), 21+i)
+				require.NoError(t, pods.Add(o))
+				if i < versions-test.lost {
+					etcd.Versions = append(etcd.Versions, o)
+				}
+			}
+			etcd.Versions = append(etcd.Versions, streamtest.Served(t, "Pod", fmt.Sprint("b", versions-1), 300))
+			require.NoError(t, pods.Delete(streamtest.Served(t, "Pod", "a", 100)))
+			require.Positive(t, s.Queue.Stats().Spooled)
+			s.Die()
+			s.Spill(dir)
+
+			st, _ := s.Follow("pods", "Pod")
+			st.Recall()
+			told := []string{}
+			st.Etcd().ListWith(etcd.Lister)
+			st.Etcd().Follow(func(proof string) { told = append(told, proof) })
+			require.NoError(t, s.Etcds.Probe(t.Context()))
+			require.Equal(t, test.found, len(told) > 0, told)
+			require.Less(t, etcd.Asked.Load(), int64(2*rollback.KeptSamples))
+		})
+	}
+}
+
+// A list in the spool was made under the rules of the recorder that has put it there. What the present rules let in besides is
+// in no list yet.
+func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
+	const batch = "pods?tier=batch"
+	due, done := lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, lifecycle.Decision{Do: lifecycle.Resume, At: "40", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}
+	for name, test := range map[string]struct {
+		record       bool   // whether there was a list before
+		before, rule string // of that list, and of the one in the spool
+		now          string
+		want         lifecycle.Decision
+	}{
+		"the rules are others by now":                       {true, batch, batch, "", due},
+		"they are what they were before that list":          {true, "", batch, "", due},
+		"they are others by now, and there was no list":     {false, "", batch, "", due},
+		"that list is due to other rules, still in force":   {true, "", batch, batch, done},
+		"nothing has changed, and there was no list before": {false, "", batch, batch, done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRecording(t)
+			dir := t.TempDir()
+			if test.record {
+				s.LeaveOut(test.before)
+				_, pods := s.Follow("pods", "Pod")
+				require.NoError(t, pods.Replace([]any{streamtest.Served(t, "Pod", "a", 11)}, "20"))
+				s.Pump()
+				s.Die()
+			}
+			s.LeaveOut(test.rule)
+			s.Spill(dir)
+			_, pods := s.Follow("pods", "Pod")
+			page := []any{}
+			for rv := 30; rv < 36; rv++ {
+				page = append(page, streamtest.Served(t, "Pod", fmt.Sprint("b", rv), rv))
+			}
+			require.NoError(t, pods.Replace(page, "40"))
+			require.Positive(t, s.Queue.Stats().Spooled)
+			s.Die()
+			s.LeaveOut(test.now)
+			s.Spill(dir)
+
+			st, _ := s.Follow("pods", "Pod")
+			require.Equal(t, test.want, st.Next())
+			s.Pump()
+			require.Equal(t, test.want, st.Next(), "who writes it does not matter")
+			s.Die()
+			s.LeaveOut(test.now)
+			st, _ = s.Follow("pods", "Pod")
+			require.Equal(t, test.want, st.Next(), "nor when")
+		})
+	}
+}
