@@ -150,6 +150,14 @@ func (b *Book) spec(name string) postgres.StreamSpec {
 // Commit writes items in one transaction. Those that do not say when they were observed were observed now.
 func (b *Book) Commit(items ...postgres.Item) *postgres.Batch {
 	b.t.Helper()
+	batch, err := b.Try(items...)
+	require.NoError(b.t, err)
+	return batch
+}
+
+// Try is Commit that may fail, as that of a recorder that another has replaced.
+func (b *Book) Try(items ...postgres.Item) (*postgres.Batch, error) {
+	b.t.Helper()
 	for i := range items {
 		if items[i].Observed.IsZero() {
 			items[i].Observed = b.Now
@@ -158,8 +166,7 @@ func (b *Book) Commit(items ...postgres.Item) *postgres.Batch {
 	}
 	batch, err := b.Sink.Encode(items)
 	require.NoError(b.t, err)
-	require.NoError(b.t, b.Sink.Commit(context.Background(), batch))
-	return batch
+	return batch, b.Sink.Commit(context.Background(), batch)
 }
 
 // LedBy names the recorder that was chosen, and when it said so last, in SQL.

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/checkpoint"
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/erasure"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/migrations"
@@ -28,74 +28,28 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-type object struct {
-	name, rv string
-	doc      patch.Doc
-}
-
-func (o *object) GetNamespace() string       { return "shop" }
-func (o *object) GetName() string            { return o.name }
-func (o *object) GetUID() types.UID          { return types.UID("uid-of-" + o.name) }
-func (o *object) GetResourceVersion() string { return o.rv }
-func (o *object) Doc() patch.Doc             { return o.doc }
-
 // leaked has what JSON escapes, once inside of a string and twice inside of an object inside of a string.
 const leaked = `hunter2-"sesame"<open>`
 
 // A scene is a record of two days.
 type scene struct {
 	*testing.T
-	url   string
+	*booktest.Book
 	admin *pgxpool.Pool
-	sink  *postgres.Sink
-	pods  *postgres.Stream
-	now   time.Time
-	rv    int
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
-	s := &scene{T: t, url: db.URL(), admin: db.Pool(t), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), rv: 100}
-	s.open()
-	s.commit(postgres.Item{Kind: postgres.Marked, Position: "100", Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: "100"}})
-	return s
-}
-
-// open begins an epoch, as a recorder that starts.
-func (s *scene) open() {
-	s.Helper()
-	var err error
-	s.sink, err = postgres.Open(s.Context(), postgres.Config{URL: s.url, ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return s.now }})
-	require.NoError(s, err)
-	s.Cleanup(s.sink.Close)
-	s.pods, err = s.sink.Stream(s.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
-	require.NoError(s, err)
-}
-
-func (s *scene) commit(items ...postgres.Item) {
-	s.Helper()
-	require.NoError(s, s.try(items...))
-}
-
-func (s *scene) try(items ...postgres.Item) error {
-	s.Helper()
-	for i := range items {
-		items[i].Stream, items[i].Observed, items[i].Version = s.pods.ID(), s.now, "v1"
-	}
-	batch, err := s.sink.Encode(items)
-	require.NoError(s, err)
-	return s.sink.Commit(s.Context(), batch)
+	pods := postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true}
+	b := booktest.New(t, booktest.Options{Streams: []postgres.StreamSpec{pods}, Begin: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)})
+	b.Commit(b.Listed("pods", delta.CauseFirstList, delta.SourceList))
+	return &scene{T: t, Book: b, admin: b.DB.Pool(t)}
 }
 
 // version is an event of a pod whose spec has these members.
 func (s *scene) version(kind delta.Type, name string, members ...string) postgres.Item {
 	s.Helper()
-	s.rv++
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{%s}}`, name, s.rv, strings.Join(members, ","))
-	doc, err := patch.Canonical([]byte(text))
-	require.NoError(s, err, text)
-	return postgres.Item{Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: &object{name, fmt.Sprint(s.rv), doc}, Position: fmt.Sprint(s.rv)}
+	return s.Item("pods", kind, delta.SourceWatch, s.Next("pods", "shop", name, "uid-of-"+name, "", `,"spec":{`+strings.Join(members, ",")+`}`))
 }
 
 // quote is text in JSON.
@@ -110,12 +64,12 @@ func (s *scene) leak() {
 	secret := `"data":` + quote(base64.StdEncoding.EncodeToString([]byte(leaked)))
 	member := `"f:` + strings.Trim(quote(leaked), `"`) + `":{},` + `"f:` + strings.Trim(quote(leaked), `"`) + `2":{}`
 	nul := `"nul":"\u0000` + strings.Trim(quote(leaked), `"`) + `"`
-	s.commit(s.version(delta.Added, "clean", `"n":1`), s.version(delta.Added, "leaky", `"n":1`), s.version(delta.Added, "gone", env))
-	s.commit(s.version(delta.Updated, "leaky", `"n":2`, env), s.version(delta.Updated, "leaky", `"n":3`, applied), s.version(delta.Updated, "leaky", html))
-	s.now = s.now.AddDate(0, 0, 1)
-	s.commit(s.version(delta.Updated, "leaky", secret, member), s.version(delta.Updated, "leaky", nul), s.version(delta.Updated, "leaky", `"n":4`))
-	s.commit(postgres.Item{Kind: postgres.Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: "shop/gone", UID: "uid-of-gone", RV: fmt.Sprint(s.rv)})
-	s.commit(s.version(delta.Updated, "clean", `"n":2`), s.version(delta.Added, "live", env))
+	s.Commit(s.version(delta.Added, "clean", `"n":1`), s.version(delta.Added, "leaky", `"n":1`), s.version(delta.Added, "gone", env))
+	s.Commit(s.version(delta.Updated, "leaky", `"n":2`, env), s.version(delta.Updated, "leaky", `"n":3`, applied), s.version(delta.Updated, "leaky", html))
+	s.Now = s.Now.AddDate(0, 0, 1)
+	s.Commit(s.version(delta.Updated, "leaky", secret, member), s.version(delta.Updated, "leaky", nul), s.version(delta.Updated, "leaky", `"n":4`))
+	s.Commit(s.Vanished("pods", &booktest.Object{Namespace: "shop", Name: "gone", UID: "uid-of-gone"}))
+	s.Commit(s.version(delta.Updated, "clean", `"n":2`), s.version(delta.Added, "live", env))
 }
 
 func keyed(text []byte) []byte {
@@ -124,7 +78,7 @@ func keyed(text []byte) []byte {
 }
 
 func (s *scene) erase(o erasure.Options) (erasure.Report, error) {
-	conn, err := pgx.Connect(s.Context(), s.url)
+	conn, err := pgx.Connect(s.Context(), s.DB.URL())
 	require.NoError(s, err)
 	defer func() { _ = conn.Close(context.Background()) }()
 	if o.Value == nil {
@@ -163,7 +117,7 @@ func (s *scene) where(text string) (tables []string) {
 
 func (s *scene) chain() verify.ChainReport {
 	s.Helper()
-	report, err := verify.Chain(s.Context(), s.admin, "prod")
+	report, err := verify.Chain(s.Context(), s.admin, s.Config.ClusterName)
 	require.NoError(s, err)
 	return report
 }
@@ -171,7 +125,7 @@ func (s *scene) chain() verify.ChainReport {
 // holds checks everything.
 func (s *scene) holds() *history.Record {
 	s.Helper()
-	record, err := history.Open(s.Context(), s.url, history.Options{})
+	record, err := history.Open(s.Context(), s.DB.URL(), history.Options{})
 	require.NoError(s, err)
 	s.Cleanup(record.Close)
 	for f, err := range verify.Record(s.Context(), record, verify.Options{}) {
@@ -185,7 +139,7 @@ func (s *scene) holds() *history.Record {
 // specs gives what each version of a pod has in its spec.
 func (s *scene) specs(name string) (specs []string) {
 	s.Helper()
-	rows, err := s.admin.Query(s.Context(), "SELECT object ->> 'spec' FROM kuberewind.history('prod', '', 'pods', 'shop', $1) ORDER BY seq", name)
+	rows, err := s.admin.Query(s.Context(), "SELECT object ->> 'spec' FROM kuberewind.history('test', '', 'pods', 'shop', $1) ORDER BY seq", name)
 	require.NoError(s, err)
 	specs, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(s, err)
@@ -195,7 +149,7 @@ func (s *scene) specs(name string) (specs []string) {
 func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	s := newScene(t)
 	s.leak()
-	require.NoError(t, s.sink.RecordServer(t.Context(), "/openapi/v3", []byte(`{"default":`+quote(leaked)+`}`)))
+	require.NoError(t, s.Sink.RecordServer(t.Context(), "/openapi/v3", []byte(`{"default":`+quote(leaked)+`}`)))
 	record := s.holds()
 	info, err := checkpoint.NewMaker(s.admin, record.Cluster().Number, record.Source(), checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
@@ -242,27 +196,28 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 
 	var text string
 	require.NoError(t, s.admin.QueryRow(t.Context(), "SELECT concat_ws(' ', cluster, erasure, erased_by = session_user, reason, scope, length(fingerprint), deltas, objects, documents, batch) FROM kuberewind.erasures").Scan(&text))
-	require.Equal(t, "prod 1 t ticket 7  32 10 3 1 7", text)
+	require.Equal(t, "test 1 t ticket 7  32 10 3 1 7", text)
 }
 
 func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 	s := newScene(t)
 	s.leak()
-	batch, err := s.sink.Encode([]postgres.Item{{Kind: postgres.Position, Stream: s.pods.ID(), Observed: s.now, Position: fmt.Sprint(s.rv)}})
+	batch, err := s.Sink.Encode([]postgres.Item{{Kind: postgres.Position, Stream: s.Stream("pods").ID(), Observed: s.Now, Position: fmt.Sprint(s.RV)}})
 	require.NoError(t, err)
 	batch.SetOffset(postgres.Offset{Spool: []byte("mine"), Next: 7})
-	require.NoError(t, s.sink.Commit(s.Context(), batch))
-	_, noted, err := postgres.ReadOffset(s.Context(), s.admin, "uid")
+	require.NoError(t, s.Sink.Commit(s.Context(), batch))
+	_, noted, err := postgres.ReadOffset(s.Context(), s.admin, s.Config.ClusterUID)
 	require.NoError(t, err)
 	require.Equal(t, postgres.Offset{Spool: []byte("mine"), Next: 7}, noted)
 	s.erased(erasure.Options{})
-	_, noted, err = postgres.ReadOffset(s.Context(), s.admin, "uid")
+	_, noted, err = postgres.ReadOffset(s.Context(), s.admin, s.Config.ClusterUID)
 	require.NoError(t, err)
 	require.Equal(t, postgres.Offset{}, noted, "no spool of before is written: it may hold the value")
-	require.ErrorIs(t, s.try(s.version(delta.Updated, "live", `"n":2`)), postgres.ErrFenced)
-	s.rv--
-	s.open()
-	s.commit(s.version(delta.Updated, "live", `"n":2`))
+	_, err = s.Try(s.version(delta.Updated, "live", `"n":2`))
+	require.ErrorIs(t, err, postgres.ErrFenced)
+	s.RV--
+	s.Open()
+	s.Commit(s.version(delta.Updated, "live", `"n":2`))
 	require.Empty(t, s.where("hunter2-"), "the patch of the next version would have called it old")
 	s.holds()
 	require.Equal(t, []string{`{"args": ["--password=[erased 1]!", "-v"]}`, `{"n": 2}`}, s.specs("live"))
@@ -270,7 +225,7 @@ func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 
 func TestErasuresFollowEachOtherOnOneDelta(t *testing.T) {
 	s := newScene(t)
-	s.commit(s.version(delta.Added, "pod", `"a":"first-secret","b":"second-secret"`), s.version(delta.Updated, "pod", `"b":"second-secret"`))
+	s.Commit(s.version(delta.Added, "pod", `"a":"first-secret","b":"second-secret"`), s.version(delta.Updated, "pod", `"b":"second-secret"`))
 	s.erased(erasure.Options{Value: []byte("first-secret")})
 	report := s.erased(erasure.Options{Value: []byte("second-secret")})
 	require.Equal(t, int64(2), report.Erasure)
@@ -300,7 +255,7 @@ func TestAValueThatIsRecordedDuringTheErasureIsErasedToo(t *testing.T) {
 		err := s.admin.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		return err == nil && waits
 	}, 5*time.Minute, 10*time.Millisecond)
-	s.commit(s.version(delta.Added, "late", `"password":`+quote(leaked)))
+	s.Commit(s.version(delta.Added, "late", `"password":`+quote(leaked)))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, int64(11), (<-done).Deltas)
 	require.Empty(t, s.where("hunter2-"))
@@ -345,7 +300,7 @@ func TestErasureHidesNoTampering(t *testing.T) {
 
 func TestErasureKeepsToItsScope(t *testing.T) {
 	s := newScene(t)
-	s.commit(
+	s.Commit(
 		s.version(delta.Added, "a", `"x":"the-secret","y":"the-secret"`),
 		s.version(delta.Added, "b", `"x":"the-secret"`))
 	report := s.erased(erasure.Options{Value: []byte("the-secret"), In: "pods/shop/a", Paths: []string{"/spec/x"}})
@@ -364,9 +319,9 @@ func TestErasureKeepsToItsScope(t *testing.T) {
 func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.T) {
 	s := newScene(t)
 	keep := `"keep":"` + strings.Repeat("what stays the same ", 10) + `"`
-	s.commit(s.version(delta.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
-	s.now = s.now.AddDate(0, 0, 1)
-	s.commit(s.version(delta.Updated, "pod", keep, `"the-secret/list":["another","one"]`))
+	s.Commit(s.version(delta.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
+	s.Now = s.Now.AddDate(0, 0, 1)
+	s.Commit(s.version(delta.Updated, "pod", keep, `"the-secret/list":["another","one"]`))
 	_, err := s.admin.Exec(t.Context(), "DROP TABLE kuberewind.deltas_p20260301")
 	require.NoError(t, err)
 	require.Equal(t, []string{"deltas_p20260302"}, s.where("the-secret"))
@@ -415,7 +370,7 @@ func TestErasureIsRefusedWhole(t *testing.T) {
 func TestOnlyTheOwnerErases(t *testing.T) {
 	s := newScene(t)
 	s.leak()
-	conn, err := pgx.Connect(t.Context(), s.url)
+	conn, err := pgx.Connect(t.Context(), s.DB.URL())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.Background()) }()
 	_, err = conn.Exec(t.Context(), "SET ROLE "+migrations.WriterRole)
@@ -432,8 +387,9 @@ func TestTheReportSaysWhereTheValueStays(t *testing.T) {
 	s := newScene(t)
 	const secret = "the-secret"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-	s.commit(s.version(delta.Added, secret, `"n":1`), postgres.Item{Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret},
-		postgres.Item{Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "forbidden", Detail: "not " + secret}})
+	interrupted := s.Interrupted("pods", delta.CauseForbidden)
+	interrupted.Marker.Detail = "not " + secret
+	s.Commit(s.version(delta.Added, secret, `"n":1`), postgres.Item{Stream: interrupted.Stream, Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret}, interrupted)
 	report := s.erased(erasure.Options{Value: []byte(secret)})
 	require.Equal(t, []int64{0, 2, 2}, []int64{report.Deltas, report.Named, report.Told})
 
@@ -447,9 +403,9 @@ func TestTheReportSaysWhereTheValueStays(t *testing.T) {
 func TestTheReportCountsManagersThatAreCalledLikeTheValue(t *testing.T) {
 	s := newScene(t)
 	v := s.version(delta.Added, "pod", `"n":"the-secret"`)
-	o := v.Object.(*object)
-	o.doc = patch.Doc(strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"managedFields":[{"manager":"the-secret"}],`, 1))
-	s.commit(v)
+	o := v.Object.(*booktest.Object)
+	o.Content = patch.Doc(strings.Replace(string(o.Content), `"metadata":{`, `"metadata":{"managedFields":[{"manager":"the-secret"}],`, 1))
+	s.Commit(v)
 	for range 2 {
 		report := s.erased(erasure.Options{Value: []byte("the-secret")})
 		require.Equal(t, int64(1), report.Told, "it is in the digest of its batch")
@@ -462,7 +418,7 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 	values := []string{"hunter2sesame", "hunter2-sesame", "hunter2--sesame"}
 	for i, value := range values {
 		for j, end := range []string{"", "\n", "\r\n"} {
-			s.commit(s.version(delta.Added, fmt.Sprint("pod-", i, j), `"n":`+quote(base64.StdEncoding.EncodeToString([]byte(value+end)))))
+			s.Commit(s.version(delta.Added, fmt.Sprint("pod-", i, j), `"n":`+quote(base64.StdEncoding.EncodeToString([]byte(value+end)))))
 		}
 	}
 	for i, value := range values {
@@ -477,15 +433,15 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
 	s := newScene(t)
 	owned := s.version(delta.Added, "owned", `"n":1`)
-	o := owned.Object.(*object)
-	text := strings.Replace(string(o.doc), `"metadata":{`, `"metadata":{"ownerReferences":[{"uid":`+quote(leaked)+`},{"uid":"other"}],`, 1)
+	o := owned.Object.(*booktest.Object)
+	text := strings.Replace(string(o.Content), `"metadata":{`, `"metadata":{"ownerReferences":[{"uid":`+quote(leaked)+`},{"uid":"other"}],`, 1)
 	var err error
-	o.doc, err = patch.Canonical([]byte(text))
+	o.Content, err = patch.Canonical([]byte(text))
 	require.NoError(t, err)
-	s.commit(owned)
+	s.Commit(owned)
 	_, err = s.admin.Exec(t.Context(), `
 		INSERT INTO kuberewind.lives VALUES (1, 0, $1, 'shop', 'dropped', 'uid-of-dropped', ARRAY[$2]);
-		INSERT INTO kuberewind.ends VALUES (1, 0, 0)`, pgx.QueryExecModeSimpleProtocol, s.pods.ID(), leaked)
+		INSERT INTO kuberewind.ends VALUES (1, 0, 0)`, pgx.QueryExecModeSimpleProtocol, s.Stream("pods").ID(), leaked)
 	require.NoError(t, err)
 	require.Contains(t, s.where("hunter2-"), "lives")
 

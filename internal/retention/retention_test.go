@@ -12,30 +12,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/history"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/retention"
 	"github.com/kuberewind/kuberewind/migrations"
-	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 	"github.com/kuberewind/kuberewind/verify"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
-
-type object struct {
-	name, rv string
-	doc      patch.Doc
-}
-
-func (o *object) GetNamespace() string       { return "shop" }
-func (o *object) GetName() string            { return o.name }
-func (o *object) GetUID() types.UID          { return types.UID("uid-of-" + o.name) }
-func (o *object) GetResourceVersion() string { return o.rv }
-func (o *object) Doc() patch.Doc             { return o.doc }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -43,50 +31,34 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // All days but the third are swept.
 func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 	t.Helper()
-	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
-	now := noon
-	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod", Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	defer sink.Close()
-	pods, err := sink.Stream(t.Context(), postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true})
-	require.NoError(t, err)
-	commit := func(items ...postgres.Item) {
-		for i := range items {
-			items[i].Stream, items[i].Observed, items[i].Version = pods.ID(), now, "v1"
-		}
-		batch, err := sink.Encode(items)
-		require.NoError(t, err)
-		require.NoError(t, sink.Commit(t.Context(), batch))
-	}
-	rv := 100
+	pods := postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true}
+	b := booktest.New(t, booktest.Options{Streams: []postgres.StreamSpec{pods}, Begin: noon})
+	defer b.Close()
 	watched := func(kind delta.Type, name string) postgres.Item {
-		rv++
-		doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","resourceVersion":"%d"},"spec":{"n":%d}}`, name, rv, rv))
-		require.NoError(t, err)
-		return postgres.Item{Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: &object{name, fmt.Sprint(rv), doc}, Position: fmt.Sprint(rv)}
+		return b.Item("pods", kind, delta.SourceWatch, b.Next("pods", "shop", name, "uid-of-"+name, "", fmt.Sprintf(`,"spec":{"n":%d}`, b.RV)))
 	}
-	commit(postgres.Item{Kind: postgres.Marked, Position: "100", Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: "100"}})
+	b.Commit(b.Listed("pods", delta.CauseFirstList, delta.SourceList))
 	for day := range 4 {
-		now = noon.AddDate(0, 0, day)
+		b.Now = noon.AddDate(0, 0, day)
 		if day == 0 {
-			commit(watched(delta.Added, "quiet"), watched(delta.Added, "busy"))
+			b.Commit(watched(delta.Added, "quiet"), watched(delta.Added, "busy"))
 		} else {
-			commit(watched(delta.Updated, "busy"), watched(delta.Deleted, fmt.Sprint("of-", day-1)))
+			b.Commit(watched(delta.Updated, "busy"), watched(delta.Deleted, fmt.Sprint("of-", day-1)))
 		}
-		commit(watched(delta.Added, fmt.Sprint("of-", day)))
+		b.Commit(watched(delta.Added, fmt.Sprint("of-", day)))
 		if day != 2 {
-			now = now.Add(time.Hour)
-			known, _, err := pods.Known().GetByKey("shop/quiet")
+			b.Now = b.Now.Add(time.Hour)
+			known, _, err := b.Stream("pods").Known().GetByKey("shop/quiet")
 			require.NoError(t, err)
-			sink.Complete(now)
-			commit(postgres.Item{Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: known.(postgres.KnownObject)},
+			b.Sink.Complete(b.Now)
+			b.Commit(postgres.Item{Stream: b.Stream("pods").ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: known.(postgres.KnownObject)},
 				watched(delta.Updated, "busy"))
-			require.True(t, sink.Swept(now))
+			require.True(t, b.Sink.Swept(b.Now))
 		}
-		now = now.Add(time.Hour)
-		commit(watched(delta.Updated, "busy"))
+		b.Now = b.Now.Add(time.Hour)
+		b.Commit(watched(delta.Updated, "busy"))
 	}
-	return db.URL(), db.Pool(t)
+	return b.DB.URL(), b.DB.Pool(t)
 }
 
 // pruner is a login that may prune and nothing else.
@@ -120,7 +92,7 @@ func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
 		require.NoError(t, err)
 		require.Fail(t, f.Text, f.Check)
 	}
-	report, err := verify.Chain(t.Context(), admin, "prod")
+	report, err := verify.Chain(t.Context(), admin, "test")
 	require.NoError(t, err)
 	require.Empty(t, report.Breaks)
 	return record
@@ -190,7 +162,7 @@ func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"2026-03-02 size", "2026-03-03 size"}, days(rest))
 	require.Equal(t, "2026-03-04", rest.Kept.Day)
-	require.Contains(t, rest.Obstacle, "the cluster prod keeps it: no sweep of it is complete after that day")
+	require.Contains(t, rest.Obstacle, "the cluster test keeps it: no sweep of it is complete after that day")
 	holds(t, url, admin)
 }
 
@@ -277,7 +249,7 @@ func TestDaysThatWentUnsaidAreFound(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.found, checked(t, url))
-			report, err := verify.Chain(t.Context(), admin, "prod")
+			report, err := verify.Chain(t.Context(), admin, "test")
 			require.NoError(t, err)
 			if c.batch != 0 {
 				require.Len(t, report.Breaks, 1)
@@ -294,7 +266,7 @@ func TestTheOldestCommitThatIsLeftIsChainedToTheLastThatWent(t *testing.T) {
 	holds(t, url, admin)
 	_, err = admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET manager = 'nobody' WHERE seq = (SELECT min(first_seq) FROM kuberewind.days)")
 	require.NoError(t, err)
-	report, err := verify.Chain(t.Context(), admin, "prod")
+	report, err := verify.Chain(t.Context(), admin, "test")
 	require.NoError(t, err)
 	require.False(t, report.Anchored)
 	require.Len(t, report.Breaks, 1)
