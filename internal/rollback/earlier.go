@@ -23,6 +23,30 @@ type earlier struct {
 	record postgres.Reversal // what that has put on record
 }
 
+// untold are the earlier rollbacks of which it is not known yet whether they were of a stream's etcd. One may be there several
+// times: for each stream that has it on record.
+type untold []earlier
+
+// first gives a rollback, as it began first, and the numbers of the streams that have it on record.
+func (u untold) first() (found earlier, recorded map[int32]bool) {
+	found, recorded = u[0], map[int32]bool{}
+	for _, e := range u {
+		if e.proof != found.proof {
+			continue
+		}
+		recorded[e.record.Stream] = true
+		if at := e.record.FromAt; !at.IsZero() && (found.record.FromAt.IsZero() || at.Before(found.record.FromAt)) {
+			found = e
+		}
+	}
+	return found, recorded
+}
+
+// without are those that are another rollback than the proof says.
+func (u untold) without(proof string) untold {
+	return slices.DeleteFunc(u, func(e earlier) bool { return e.proof == proof })
+}
+
 // learnOfEarlier makes the stream leave its history if an earlier rollback may have been of its etcd.
 func learnOfEarlier(ctx context.Context, c *Stream) (proof string, err error) {
 	for {
@@ -42,9 +66,26 @@ func learnOfEarlier(ctx context.Context, c *Stream) (proof string, err error) {
 			return found.proof, nil
 		}
 		c.all.mu.Lock()
-		c.history.earlier = slices.DeleteFunc(c.history.earlier, func(e earlier) bool { return e.proof == found.proof })
+		c.history.earlier = c.history.earlier.without(found.proof)
 		c.all.mu.Unlock()
 	}
+}
+
+// nextEarlier gives an earlier rollback, and some of the streams in that etcd for which the server can be asked.
+func nextEarlier(c *Stream) (found earlier, others []*Stream, more bool) {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	if len(c.history.earlier) == 0 {
+		return found, nil, false
+	}
+	found, recorded := c.history.earlier.first()
+	for _, o := range c.all.streams {
+		in := found.finder == nil && recorded[o.record] || found.finder != nil && o.etcd == found.finder.etcd
+		if in && o != c && o.following.asks() && len(others) < askedBeside {
+			others = append(others, o)
+		}
+	}
+	return found, others, true
 }
 
 // leaveLate makes the stream leave its history, with a gap of its own.
@@ -61,34 +102,6 @@ func leaveLate(c *Stream, found earlier) {
 	c.leaveLocked(found.proof, d)
 	c.all.mu.Unlock()
 	tell(c, found.proof)
-}
-
-// nextEarlier gives an earlier rollback, as it began first. It also gives some of the streams in that etcd for which the server
-// can be asked.
-func nextEarlier(c *Stream) (found earlier, others []*Stream, more bool) {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	if len(c.history.earlier) == 0 {
-		return found, nil, false
-	}
-	found = c.history.earlier[0]
-	ids := map[int32]bool{}
-	for _, e := range c.history.earlier {
-		if e.proof != found.proof {
-			continue
-		}
-		ids[e.record.Stream] = true
-		if at := e.record.FromAt; !at.IsZero() && (found.record.FromAt.IsZero() || at.Before(found.record.FromAt)) {
-			found = e
-		}
-	}
-	for _, o := range c.all.streams {
-		in := found.finder == nil && ids[o.record] || found.finder != nil && o.etcd == found.finder.etcd
-		if in && o != c && o.following.asks() && len(others) < askedBeside {
-			others = append(others, o)
-		}
-	}
-	return found, others, true
 }
 
 // allAnnounced reports whether each resource that is served was met by this process.

@@ -96,4 +96,7 @@ func (e *etcd) heldSinceLocked(from deltafifo.Until, before time.Time) deltafifo
 }
 
 // leaveLocked drops what was known of a history that is no more.
-func (e *etcd) leaveLocked() { e.trail.versions, e.settled, e.settling, e.base = nil, nil, sample{}, 0 }
+func (e *etcd) leaveLocked() {
+	e.trail.forget()
+	e.settled, e.settling, e.base = nil, sample{}, 0
+}

@@ -1,9 +1,6 @@
 package rollback
 
 import (
-	"strconv"
-	"time"
-
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
@@ -13,7 +10,7 @@ type history struct {
 	reversed bool            // it has left its history, and was not listed since
 	proof    string          // why it has left the last one
 	until    deltafifo.Until // up to where it was complete when it left alone
-	earlier  []earlier       // rollbacks found before it was opened, until it is known whether they were of its etcd
+	earlier  untold          // rollbacks found before it was opened, until it is known whether they were of its etcd
 }
 
 // is reports whether the stream is still in the history of that number.
@@ -28,89 +25,3 @@ func (h *history) leave(proof string) {
 	h.reversed, h.proof, h.earlier = true, proof, nil
 	h.number++
 }
-
-// place is how far a stream has come in its history. Streams.mu protects it.
-type place struct {
-	position uint64    // up to which the stream has said what is its
-	moved    time.Time // when it last came further
-	begin    uint64    // where it began in its history, for this process; 0 until that is known
-	since    time.Time // when that was, by the clock of the record
-	resumed  uint64    // where this process has taken over from the record
-	recorded uint64    // the newest revision that comes from the record; the position may be behind it
-}
-
-// reach notes a position.
-func (p *place) reach(position uint64, now time.Time) {
-	if position > p.position {
-		p.position, p.moved = position, now
-	}
-	if p.begin == 0 {
-		p.begin = position
-	}
-}
-
-// resume takes over from the record.
-func (p *place) resume(position uint64, since time.Time) {
-	p.position, p.resumed, p.begin, p.since = position, position, position, since
-}
-
-// recall notes a revision on record.
-func (p *place) recall(revision uint64) { p.recorded = max(p.recorded, revision) }
-
-// listed notes that a list is complete that began at some time. It is anew if it is one after a history that is no more.
-func (p *place) listed(began time.Time, anew bool) {
-	if anew {
-		p.recorded, p.resumed = 0, 0 // The record is of the other history.
-	}
-	if anew || p.since.IsZero() {
-		p.begin, p.since = 0, began
-	}
-}
-
-// servedHere reports whether a revision was served to this process. If not, it comes from the record.
-func (p *place) servedHere(revision uint64) bool { return revision > max(p.resumed, p.recorded) }
-
-// movedTo is when the stream has come to its position. It is zero for any other revision, and for the position on record.
-func (p *place) movedTo(revision uint64) (at time.Time) {
-	if revision == p.position && revision > p.resumed {
-		at = p.moved
-	}
-	return at
-}
-
-// completeLocked is up to where, and since when, a stream is complete, as far as is certain when its etcd was put back. What was
-// served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd
-// of the stream is not known to be that one, it was complete no longer than to last (I4).
-func (p *place) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Until {
-	from := deltafifo.Until{Time: p.since}
-	if p.begin != 0 {
-		from.ResourceVersion = strconv.FormatUint(p.begin, 10)
-	}
-	from = in.heldSinceLocked(from, e.before)
-	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
-		from = deltafifo.Until{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
-	}
-	if last != nil && !last.IsZero() && last.Before(from.Time) {
-		from.Time = *last
-	}
-	return from
-}
-
-// known is the newest revision that is known to have been the stream's, on record or not.
-func (p *place) known() uint64 { return max(p.position, p.recorded) }
-
-// following is how a stream is followed. Streams.mu protects it.
-type following struct {
-	reverse func(proof string) // has the stream leave its history; nil where it is not followed
-	denied  bool               // the server refuses it, or does not serve it
-	opened  time.Time          // when the watch was opened; zero if there is none
-}
-
-// asks reports whether the server can be asked for the stream. It cannot for one that is not served any more.
-func (f *following) asks() bool { return f.reverse != nil && !f.denied }
-
-// watches reports whether the watch will no longer be refused because its position is too old.
-func (f *following) watches() bool { return !f.opened.IsZero() && time.Since(f.opened) > opensFor }
-
-// opensFor is how long a watch has been open at least when it will no longer be refused because its position is too old.
-const opensFor = time.Second

@@ -30,7 +30,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 		c.history.number++ // It is the list that shows it.
 		c.etcd.base = 0
 	}
-	c.forgetLocked()
+	c.all.forgetLocked(c)
 }
 
 // Shown notes what a page of a list holds.

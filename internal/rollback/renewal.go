@@ -69,7 +69,7 @@ func doubtOfRecord(past uint64) *doubt {
 	}
 	now := time.Now()
 	return &doubt{
-		window: window{reach: math.MaxUint64, later: true}, past: past, fork: &fork{found: &parted{until: now}},
+		window: window{reach: math.MaxUint64, later: true}, past: past, fork: forkBefore(now),
 		mark: past, marked: now.Add(-2 * watchedBack), check: now.Add(checkedAfter),
 	}
 }
@@ -84,10 +84,10 @@ func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (anew bool
 	if err != nil {
 		return false, err
 	}
-	if p.until.IsZero() || !d.later && !d.began.Before(p.until) {
+	if p.nothingOld() || !d.later && p.isNew(d.began) {
 		return false, nil // Nothing of the old history was served to this process, or to the stream.
 	}
-	if !d.begins.IsZero() && !d.begins.Before(p.until) {
+	if !d.begins.IsZero() && p.isNew(d.begins) {
 		return true, nil // It was begun when the new history was there.
 	}
 	server, watches := a.watcher()
@@ -101,7 +101,7 @@ func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (anew bool
 	if anew, err := d.begunSince(ctx, server); anew || err != nil {
 		return anew, err
 	}
-	if anew, err := d.begunAnew(ctx, server, d.from(p.common)); anew || err != nil {
+	if anew, err := d.begunAnew(ctx, server, d.from(p.shared())); anew || err != nil {
 		return anew, err
 	}
 	if a.uncached(ctx) {
@@ -180,10 +180,10 @@ func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal
 
 // from is a revision from which the old cache can certainly be watched. If possible, it is one that both histories share, from
 // which a cache that was begun since cannot be watched.
-func (d *doubt) from(common footprint) uint64 {
-	few := len(d.recent) < eventsBack || d.recent[0] < common.revision
-	if common.revision > d.reach && (few || time.Since(common.at) < watchedBack) {
-		return common.revision - 1
+func (d *doubt) from(shared uint64, served time.Time) uint64 {
+	few := len(d.recent) < eventsBack || d.recent[0] < shared
+	if shared > d.reach && (few || time.Since(served) < watchedBack) {
+		return shared - 1
 	}
 	return d.mark
 }

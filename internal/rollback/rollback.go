@@ -168,12 +168,12 @@ func (e *event) completeLocked(o *Stream, last time.Time) {
 func (c *Stream) leaveLocked(proof string, d *doubt) {
 	c.history.leave(proof)
 	c.trust.leftLocked(d)
-	c.forgetLocked()
+	c.all.forgetLocked(c)
 }
 
-// forgetLocked drops what was known in a history that is no more. All claims go: whose they are in the new one is not known.
-func (c *Stream) forgetLocked() {
-	for _, other := range c.all.streams {
+// forgetLocked drops what a stream knew in a history that is no more. All claims go: whose they are in the new one is not known.
+func (r *Streams) forgetLocked(c *Stream) {
+	for _, other := range r.streams {
 		other.claims.newest = nil
 	}
 	c.claims.count, c.place.position, c.living, c.sampled = 0, 0, nil, sampled{}

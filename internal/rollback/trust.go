@@ -48,6 +48,9 @@ func (t *trail) mix(other trail) {
 	t.versions = shortened(t.versions)
 }
 
+// forget drops all of it.
+func (t *trail) forget() { t.versions = nil }
+
 // shortened drops the oldest of a trail that is too long.
 func shortened(trail []footprint) []footprint {
 	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
@@ -73,6 +76,15 @@ type parted struct {
 	until time.Time
 }
 
+// nothingOld reports whether this process was served nothing that may be of the old history.
+func (p *parted) nothingOld() bool { return p.until.IsZero() }
+
+// isNew reports whether what was served at a moment is of the new history for certain.
+func (p *parted) isNew(at time.Time) bool { return !at.Before(p.until) }
+
+// shared is the newest revision that is known to be in both histories, and when it was served.
+func (p *parted) shared() (revision uint64, at time.Time) { return p.common.revision, p.common.at }
+
 // forkOf takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
 // revision in that says nothing of it.
 func forkOf(t trail, e evidence, proved bool) *fork {
@@ -82,6 +94,9 @@ func forkOf(t trail, e evidence, proved bool) *fork {
 	}
 	return f
 }
+
+// forkBefore is a fork of which only one thing is known: what was served until a moment may be of the old history.
+func forkBefore(at time.Time) *fork { return &fork{found: &parted{until: at}} }
 
 // find searches the fork, once. If the server answers for none of the streams that were served something, it is searched again
 // the next time.
