@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -27,7 +28,7 @@ func TestExamplesOfThePagesRunForAnAuditorAndFindSomething(t *testing.T) {
 	deployments, configmaps := r.stream("apps", "deployments", "Deployment", true), r.stream("", "configmaps", "ConfigMap", true)
 	r.listed(deployments)
 	r.listed(configmaps)
-	image := func(image string) *version {
+	image := func(image string) *booktest.Object {
 		return r.made("shop", "web", "uid-1", `{"replicas":3,"template":{"spec":{"containers":[{"name":"a","image":"`+image+`"}]}}}`)
 	}
 	r.commit(watched(deployments, delta.Added, image("web:1")), watched(configmaps, delta.Added, r.made("shop", "settings", "uid-2", `{}`)),

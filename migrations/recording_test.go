@@ -2,7 +2,6 @@ package migrations_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,26 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
-
-// version is one version of an object, as a server could serve it.
-type version struct {
-	namespace, name, uid string
-	rv                   int
-	doc                  patch.Doc
-}
-
-func (v *version) GetNamespace() string       { return v.namespace }
-func (v *version) GetName() string            { return v.name }
-func (v *version) GetUID() types.UID          { return types.UID(v.uid) }
-func (v *version) GetResourceVersion() string { return fmt.Sprint(v.rv) }
-func (v *version) Doc() patch.Doc             { return v.doc }
 
 // recording writes true rows: what a recorder writes, through the same sink.
 type recording struct {
@@ -107,18 +93,10 @@ func (r *recording) stream(group, resource, kind string, namespaced bool) int32 
 }
 
 // made gives a version whose spec is the JSON text, with the next resource version.
-func (r *recording) made(namespace, name, uid, spec string) *version {
+func (r *recording) made(namespace, name, uid, spec string) *booktest.Object {
 	r.t.Helper()
 	r.rv++
-	meta := map[string]string{"name": name, "uid": uid, "resourceVersion": fmt.Sprint(r.rv)}
-	if namespace != "" {
-		meta["namespace"] = namespace
-	}
-	text, err := json.Marshal(meta)
-	require.NoError(r.t, err)
-	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Thing","metadata":%s,"spec":%s}`, text, spec))
-	require.NoError(r.t, err)
-	return &version{namespace: namespace, name: name, uid: uid, rv: r.rv, doc: doc}
+	return booktest.NewObject(r.t, postgres.StreamSpec{Version: "v1", Kind: "Thing"}, r.rv, namespace, name, uid, "", `,"spec":`+spec)
 }
 
 func (r *recording) commit(items ...postgres.Item) {
@@ -140,8 +118,8 @@ func (r *recording) listed(st int32) {
 }
 
 // watched is an event of a watch.
-func watched(st int32, kind delta.Type, v *version) postgres.Item {
-	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: v, Position: fmt.Sprint(v.rv)}
+func watched(st int32, kind delta.Type, v *booktest.Object) postgres.Item {
+	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: v, Position: v.RV}
 }
 
 // object asks object_at for a deployment of the namespace shop, "" for none; what was said with it is in said.

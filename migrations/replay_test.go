@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -18,16 +19,16 @@ import (
 // served is what a test server served: for each seq, what was alive after it, by "resource/namespace/name".
 type served struct {
 	*recording
-	alive    []map[string]*version // [seq]
-	at       []time.Time           // [seq]: when it was observed
-	rvs      []int                 // [seq]
-	versions map[string][]string   // of each name all versions served, in order
+	alive    []map[string]*booktest.Object // [seq]
+	at       []time.Time                   // [seq]: when it was observed
+	rvs      []int                         // [seq]
+	versions map[string][]string           // of each name all versions served, in order
 }
 
 // serve records some days of objects that come, change, and go, and come again under their names.
 func serve(t *testing.T, steps int) *served {
 	t.Helper()
-	s := &served{recording: record(t), alive: []map[string]*version{{}}, at: []time.Time{{}}, rvs: []int{0}, versions: map[string][]string{}}
+	s := &served{recording: record(t), alive: []map[string]*booktest.Object{{}}, at: []time.Time{{}}, rvs: []int{0}, versions: map[string][]string{}}
 	streams := map[string]int32{"deployments": s.stream("apps", "deployments", "Deployment", true), "nodes": s.stream("", "nodes", "Node", false)}
 	for _, st := range streams {
 		s.listed(st)
@@ -42,14 +43,14 @@ func serve(t *testing.T, steps int) *served {
 		key := strings.Join([]string{resource, namespace, name}, "/")
 		kind, uid := delta.Added, fmt.Sprint("uid-", n)
 		if before := s.alive[len(s.alive)-1][key]; before != nil {
-			kind, uid = delta.Updated, before.uid
+			kind, uid = delta.Updated, before.UID
 			if random.IntN(30) == 0 {
 				kind = delta.Deleted
 			}
 		}
 		v := s.made(namespace, name, uid, spec(random))
 		s.commit(watched(streams[resource], kind, v))
-		after := map[string]*version{}
+		after := map[string]*booktest.Object{}
 		for k, old := range s.alive[len(s.alive)-1] {
 			after[k] = old
 		}
@@ -57,8 +58,8 @@ func serve(t *testing.T, steps int) *served {
 		if kind == delta.Deleted {
 			delete(after, key)
 		}
-		s.alive, s.at, s.rvs = append(s.alive, after), append(s.at, s.now), append(s.rvs, v.rv)
-		s.versions[key] = append(s.versions[key], string(v.doc))
+		s.alive, s.at, s.rvs = append(s.alive, after), append(s.at, s.now), append(s.rvs, s.rv)
+		s.versions[key] = append(s.versions[key], string(v.Content))
 	}
 	return s
 }
@@ -102,7 +103,7 @@ func (s *served) want(seq int, resource string) map[string]string {
 	want := map[string]string{}
 	for key, v := range s.alive[seq] {
 		if strings.HasPrefix(key, resource) {
-			want[key] = string(v.doc)
+			want[key] = string(v.Content)
 		}
 	}
 	return want
@@ -138,7 +139,7 @@ func TestObjectsAreWhatWasServedAtEachInstantThroughAllTheirLives(t *testing.T) 
 		name := fmt.Sprint("d", seq%4)
 		want := ""
 		if v := s.alive[seq]["deployments/shop/"+name]; v != nil {
-			want = string(v.doc)
+			want = string(v.Content)
 		}
 		require.Equal(t, want, s.object(name, fmt.Sprint("seq:", seq)), seq)
 		require.Equal(t, want, s.object(name, fmt.Sprint("rv:", s.rvs[seq])), seq)
@@ -206,7 +207,7 @@ func TestPatchesOfARecordFoldInSQLAsInGo(t *testing.T) {
 }
 
 // small records one deployment of three versions, an hour apart from noon of day 1 on.
-func small(t *testing.T) (r *recording, st int32, versions []*version) {
+func small(t *testing.T) (r *recording, st int32, versions []*booktest.Object) {
 	t.Helper()
 	r = record(t)
 	st = r.stream("apps", "deployments", "Deployment", true)
@@ -229,15 +230,15 @@ func TestAnInstantInAPauseIsAnsweredByEstimatesAndSaysSo(t *testing.T) {
 	changed.Occurred, deleted.Occurred = day1.Add(4*time.Hour), day1.Add(6*time.Hour)
 	r.commit(changed, deleted)
 
-	require.Equal(t, string(versions[2].doc), r.object("web", day1.Add(3*time.Hour)))
+	require.Equal(t, string(versions[2].Content), r.object("web", day1.Add(3*time.Hour)))
 	require.Contains(t, r.warned(), "WARNING: estimated: no recorder ran from 2026-03-01 14:00:00+00 to 2026-03-01 23:00:00+00")
-	require.Equal(t, string(late.doc), r.object("web", day1.Add(4*time.Hour)), "the instant is included")
-	require.Equal(t, string(late.doc), r.object("web", day1.Add(5*time.Hour)))
+	require.Equal(t, string(late.Content), r.object("web", day1.Add(4*time.Hour)), "the instant is included")
+	require.Equal(t, string(late.Content), r.object("web", day1.Add(5*time.Hour)))
 	require.Empty(t, r.object("web", day1.Add(7*time.Hour)))
 	require.Contains(t, r.warned(), "estimated")
-	require.Equal(t, string(versions[1].doc), r.object("web", day1.Add(90*time.Minute)))
+	require.Equal(t, string(versions[1].Content), r.object("web", day1.Add(90*time.Minute)))
 	require.NotContains(t, r.warned(), "estimated")
-	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"), "by seq there is nothing to estimate")
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "by seq there is nothing to estimate")
 	require.Empty(t, r.warned())
 	require.Equal(t, 1, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.snapshot_at('', $1::timestamptz)", day1.Add(5*time.Hour)))
 	require.Equal(t, 0, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.snapshot_at('', $1::timestamptz)", day1.Add(7*time.Hour)))
@@ -260,15 +261,15 @@ func TestAnInstantInAGapSaysSo(t *testing.T) {
 	r.commit(postgres.Item{Stream: st, Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceRelist, Object: missed}) // 18:00
 	interrupt(delta.Replaced, "expired")
 
-	require.Equal(t, string(versions[2].doc), r.object("web", day1.Add(3*time.Hour+15*time.Minute)))
+	require.Equal(t, string(versions[2].Content), r.object("web", day1.Add(3*time.Hour+15*time.Minute)))
 	require.Contains(t, r.warned(), "estimated: deployments.apps was interrupted (unreachable)")
-	require.Equal(t, string(caught.doc), r.object("web", day1.Add(3*time.Hour+45*time.Minute)))
-	require.Equal(t, string(caught.doc), r.object("web", day1.Add(5*time.Hour+30*time.Minute)))
+	require.Equal(t, string(caught.Content), r.object("web", day1.Add(3*time.Hour+45*time.Minute)))
+	require.Equal(t, string(caught.Content), r.object("web", day1.Add(5*time.Hour+30*time.Minute)))
 	require.Contains(t, r.warned(), "WARNING: versions of deployments.apps may be missing (expired) from 2026-03-01 16:00:00+00 to 2026-03-01 18:00:00+00")
-	require.Equal(t, string(missed.doc), r.object("web", "seq:5"))
-	require.Equal(t, string(caught.doc), r.object("web", fmt.Sprint("rv:", caught.rv)))
+	require.Equal(t, string(missed.Content), r.object("web", "seq:5"))
+	require.Equal(t, string(caught.Content), r.object("web", fmt.Sprint("rv:", caught.RV)))
 	require.Empty(t, r.warned(), "the gap begins behind it: no other can have the version of an update")
-	require.Equal(t, string(versions[2].doc), r.object("web", fmt.Sprint("rv:", versions[2].rv)))
+	require.Equal(t, string(versions[2].Content), r.object("web", fmt.Sprint("rv:", versions[2].RV)))
 	require.Empty(t, r.warned())
 
 	at := func(query string) string { return one[string](t, r.reader, query) }
@@ -292,11 +293,11 @@ func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
 	later := r.made("shop", "web", "uid-1", `{"replicas":51}`)
 	r.commit(watched(st, delta.Updated, later))
 
-	require.Equal(t, string(restored.doc), r.object("web", "rv:1002"))
+	require.Equal(t, string(restored.Content), r.object("web", "rv:1002"))
 	require.Contains(t, r.warned(), "the history of deployments.apps went backwards")
-	require.Equal(t, string(later.doc), r.object("web", "rv:1003"))
+	require.Equal(t, string(later.Content), r.object("web", "rv:1003"))
 	require.Empty(t, r.object("lost", "rv:1004"))
-	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"))
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'rv:1001')"), "whole only from 1002 on",
 		"of web the restored version is of 1001, and the last one before is beyond it")
 	require.Equal(t, []string{"web"}, column[string](t, r.reader, "SELECT name FROM kuberewind.snapshot_at('', 'rv:1003', NULL, 'deployments')"))
@@ -307,13 +308,13 @@ func TestInstantsOutsideTheRecordAreErrorsOrSaySo(t *testing.T) {
 	for _, at := range []string{"2026-03-01T11:59:59Z", "0001-01-01T00:00:00Z", "seq:0"} {
 		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), "before the record, which begins at 2026-03-01 12:00:00+00", at)
 	}
-	require.Equal(t, string(versions[2].doc), r.object("web", day1.Add(1000*time.Hour)))
+	require.Equal(t, string(versions[2].Content), r.object("web", day1.Add(1000*time.Hour)))
 	require.Contains(t, r.warned(), "lies after the record, which ends at 2026-03-01 14:00:00+00")
-	require.Equal(t, string(versions[2].doc), r.object("web", "now"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "now"))
 	require.Contains(t, r.warned(), "lies after the record", "the recorder has stopped")
-	require.Equal(t, string(versions[2].doc), r.object("web", "seq:77"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:77"))
 	require.Contains(t, r.warned(), "seq 77 lies after the record")
-	require.Equal(t, string(versions[2].doc), r.object("web", "rv:99999"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "rv:99999"))
 	require.Contains(t, r.warned(), "resource version 99999 lies after the record")
 
 	r.stream("", "configmaps", "ConfigMap", true)
@@ -326,7 +327,7 @@ func TestInstantsAreReadInEachForm(t *testing.T) {
 	for _, at := range []string{
 		"2026-03-01T13:00:00Z", "2026-03-01T14:30:00.5+01:00", "2026-03-01T13:59:59.999999999Z", "2026-03-01 13:30:00+00", "2026-03-01 13:30", "seq:2", "rv:1002",
 	} {
-		require.Equal(t, string(versions[1].doc), r.object("web", at), at)
+		require.Equal(t, string(versions[1].Content), r.object("web", at), at)
 	}
 	for text, want := range map[string]string{
 		"-10m": "00:10:00", "-1h30m": "01:30:00", "-2d": "48:00:00", "-1.5h": "01:30:00", "-100ms5us": "00:00:00.100005", "-0s": "00:00:00", "now": "00:00:00",
@@ -368,8 +369,8 @@ func TestADamagedRowIsNamedAndOtherObjectsAreStillRead(t *testing.T) {
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'seq:3')"), "the delta with seq 2 cannot be folded: operation 1")
 	require.Contains(t, r.fails("SELECT kuberewind.history('', 'apps', 'deployments', 'shop', 'web')"), "seq 2")
 	require.Contains(t, r.fails("SELECT kuberewind.snapshot_at('', 'now')"), "seq 2")
-	require.Equal(t, string(versions[0].doc), r.object("web", "seq:1"))
-	require.Equal(t, string(other.doc), r.object("other", "now"))
+	require.Equal(t, string(versions[0].Content), r.object("web", "seq:1"))
+	require.Equal(t, string(other.Content), r.object("other", "now"))
 
 	run(t, r.admin, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260301")
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'seq:3')"), "is the partition of its day gone?")
@@ -387,13 +388,13 @@ func TestADayWhosePartitionIsGoneIsAnErrorWhereItIsNeeded(t *testing.T) {
 	run(t, r.admin, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260302")
 
 	gone := "the deltas of 2026-03-02 (seq 4 to 4) are not on record: is the partition of its day gone?"
-	for _, at := range []string{"seq:4", fmt.Sprint("rv:", versions[3].rv), "2026-03-02T23:00:00Z"} {
+	for _, at := range []string{"seq:4", fmt.Sprint("rv:", versions[3].RV), "2026-03-02T23:00:00Z"} {
 		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), gone, at)
 		require.Contains(t, r.fails("SELECT kuberewind.snapshot_at('', $1::text, 'apps', 'deployments')", at), gone, at)
 	}
-	require.Equal(t, string(versions[2].doc), r.object("web", "seq:3"), "an instant before does not need it")
-	require.Equal(t, string(versions[4].doc), r.object("web", "now"), "nor does what has changed since")
-	require.Equal(t, string(quiet.doc), r.object("quiet", "now"), "nor what is younger")
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "an instant before does not need it")
+	require.Equal(t, string(versions[4].Content), r.object("web", "now"), "nor does what has changed since")
+	require.Equal(t, string(quiet.Content), r.object("quiet", "now"), "nor what is younger")
 	r.said = nil
 	require.Equal(t, 4, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.history('', 'apps', 'deployments', 'shop', 'web')"))
 	require.Contains(t, r.warned(), "WARNING: "+gone)
@@ -404,16 +405,16 @@ func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 	r.now = time.Now().UTC().Add(time.Hour)
 	ahead := r.made("shop", "web", "uid-1", `{"replicas":77}`)
 	r.commit(watched(st, delta.Updated, ahead))
-	require.Equal(t, string(ahead.doc), r.object("web", "now"))
+	require.Equal(t, string(ahead.Content), r.object("web", "now"))
 	require.Empty(t, r.warned())
-	require.NotEqual(t, string(ahead.doc), r.object("web", "-0s1ms"), "an instant by time is what it says")
+	require.NotEqual(t, string(ahead.Content), r.object("web", "-0s1ms"), "an instant by time is what it says")
 }
 
 func TestAValueThatJSONBCannotHoldIsReadFromObject(t *testing.T) {
 	r, st, _ := small(t)
 	odd := r.made("shop", "odd", "uid-3", `{"a":"x\u0000y"}`)
 	r.commit(watched(st, delta.Added, odd))
-	safe, changed := patch.SafeForSQL(odd.doc)
+	safe, changed := patch.SafeForSQL(odd.Content)
 	require.True(t, changed)
 	require.Equal(t, string(safe), r.object("odd", "now"))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 	"github.com/kuberewind/kuberewind/verify"
@@ -27,12 +28,12 @@ func known(t *testing.T, sink *postgres.Sink, st *postgres.Stream, key string) p
 
 // threeDays makes a record of three days: shop/web is changed on the first and shop/old made on it and deleted on the second. The second is not
 // swept; with swept, the third is.
-func threeDays(t *testing.T, swept bool) (r *recording, versions []*version) {
+func threeDays(t *testing.T, swept bool) (r *recording, versions []*booktest.Object) {
 	r = record(t)
 	st, err := r.sink.Stream(t.Context(), postgres.StreamSpec{Group: "apps", Resource: "deployments", Kind: "Deployment", Version: "v1", Namespaced: true})
 	require.NoError(t, err)
 	r.listed(st.ID())
-	made := func(name, uid, spec string) *version {
+	made := func(name, uid, spec string) *booktest.Object {
 		v := r.made("shop", name, uid, spec)
 		versions = append(versions, v)
 		return v
@@ -106,13 +107,13 @@ func TestADroppedDayIsOnRecordAndTheRestIsWhole(t *testing.T) {
 	require.Equal(t, []string{"2", "3"}, column[string](t, r.admin, "SELECT content::text FROM kuberewind.documents ORDER BY 1"))
 	require.Equal(t, 1, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.days"))
 
-	require.Equal(t, string(versions[2].doc), r.object("web", "now"))
-	require.Equal(t, string(versions[2].doc), r.object("web", "seq:6"))
-	require.Equal(t, string(versions[5].doc), r.object("new", "now"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "now"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:6"))
+	require.Equal(t, string(versions[5].Content), r.object("new", "now"))
 	for _, at := range []string{"seq:5", "seq:1", "2026-03-03T12:30:00Z", "2026-03-01T12:00:00Z", "rv:1001", "rv:1004"} {
 		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), "before what is left of the record: the days up to 2026-03-02 were dropped", at)
 	}
-	require.Equal(t, string(versions[2].doc), r.object("web", "rv:1005"))
+	require.Equal(t, string(versions[2].Content), r.object("web", "rv:1005"))
 	require.Equal(t, []string{"pruned 2026-03-01 12:00 - 2026-03-03 13:00", "complete 2026-03-03 13:00 -", "stopped 2026-03-03 14:00 -"}, column[string](t, r.reader, `
 		SELECT concat_ws(' ', CASE WHEN complete THEN 'complete' ELSE cause END, to_char(from_at, 'YYYY-MM-DD HH24:MI'), '-', CASE WHEN cause = 'pruned' THEN to_char(to_at, 'YYYY-MM-DD HH24:MI') END)
 		FROM kuberewind.coverage ORDER BY from_at, to_at NULLS LAST`))
@@ -202,7 +203,7 @@ func TestADayGoesWholeWhenEveryClusterHasSweptAfterIt(t *testing.T) {
 	conn := pruner(t, r)
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"))
 	require.Equal(t, []string{"prod 1 3", "staging 1 1"}, column[string](t, r.admin, "SELECT concat_ws(' ', cluster, first_seq, last_seq) FROM kuberewind.prunes ORDER BY cluster"))
-	require.JSONEq(t, string(kept.doc), one[string](t, r.admin, "SELECT kuberewind.object_at('staging', '', 'configmaps', 'shop', 'settings', 'seq:2')::text"), "what outlives the day is whole")
+	require.JSONEq(t, string(kept.Content), one[string](t, r.admin, "SELECT kuberewind.object_at('staging', '', 'configmaps', 'shop', 'settings', 'seq:2')::text"), "what outlives the day is whole")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')"), "the cluster staging keeps it: no sweep of it is complete after that day")
 }
 

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/patch"
+	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
 // An Object is a version of one, as a server could serve it.
@@ -59,12 +61,17 @@ func (b *Book) Next(stream, namespace, name, uid, metadata, fields string) *Obje
 // At makes a version of an object with a resource version that may be an old one.
 func (b *Book) At(rv int, stream, namespace, name, uid, metadata, fields string) *Object {
 	b.t.Helper()
+	return NewObject(b.t, b.spec(stream), rv, namespace, name, uid, metadata, fields)
+}
+
+// NewObject makes a version of an object of a stream.
+func NewObject(t testing.TB, of postgres.StreamSpec, rv int, namespace, name, uid, metadata, fields string) *Object {
+	t.Helper()
 	if namespace != "" {
 		metadata += fmt.Sprintf(`"namespace":%q,`, namespace)
 	}
-	of := b.spec(stream)
 	doc, err := patch.Canonical(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{%s"name":%q,"uid":%q,"resourceVersion":"%d"}%s}`,
 		strings.TrimPrefix(of.Group+"/"+of.Version, "/"), of.Kind, metadata, name, uid, rv, fields))
-	require.NoError(b.t, err)
+	require.NoError(t, err)
 	return &Object{Namespace: namespace, Name: name, UID: uid, RV: strconv.Itoa(rv), Content: doc}
 }
