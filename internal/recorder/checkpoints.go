@@ -10,23 +10,23 @@ import (
 
 // makeCheckpoints makes checkpoints until ctx ends. It has a connection of its own, so that it never delays the record.
 func (r *Recorder) makeCheckpoints(ctx context.Context) error {
-	if r.cfg.CheckpointEvery < 0 {
+	if r.env.cfg.CheckpointEvery < 0 {
 		return nil
 	}
 	// I9: a checkpoint copies what lives, and would copy what the rules hide by now. The sink can tell for open streams only.
 	select {
-	case <-r.allOpen:
+	case <-r.progress.allOpen:
 	case <-ctx.Done():
 		return nil
 	}
-	pool, err := postgres.NewPool(ctx, r.database.URL(), checkpoint.Session)
+	pool, err := postgres.NewPool(ctx, r.env.database.URL(), checkpoint.Session)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 	info := r.sink.Info()
-	cluster := history.Cluster{Number: info.Cluster, Name: r.clusterName}
+	cluster := history.Cluster{Number: info.Cluster, Name: r.env.cluster.Name}
 	return checkpoint.NewMaker(pool, cluster.Number, history.Of(pool, cluster).Source(), checkpoint.Options{
-		EveryDeltas: int64(r.cfg.CheckpointEvery), Hold: r.sink.Rewriting, Log: r.log.With("cluster", r.clusterName),
+		EveryDeltas: int64(r.env.cfg.CheckpointEvery), Hold: r.sink.Rewriting, Log: r.env.log.With("cluster", r.env.cluster.Name),
 	}).Run(ctx)
 }

@@ -9,5 +9,5 @@ import (
 
 func (r *Recorder) newComparer() *schemacheck.Comparer {
 	streams := func() []schemacheck.Stream { return stream.As[schemacheck.Stream](r.streams.All()) }
-	return &schemacheck.Comparer{Streams: streams, Schemas: r.schemas, Compare: r.launcher.Compare, Now: time.Now, Log: r.log}
+	return &schemacheck.Comparer{Streams: streams, Schemas: r.schemas, Compare: r.launcher.Compare, Now: time.Now, Log: r.env.log}
 }

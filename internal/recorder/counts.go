@@ -10,11 +10,11 @@ import (
 
 // countAhead counts deltas for the timeline until ctx ends. It has connections and a role of its own: it cannot change the record, and never delays it.
 func (r *Recorder) countAhead(ctx context.Context) error {
-	pool, err := postgres.NewCounterPool(ctx, r.database.URL(), activity.Session)
+	pool, err := postgres.NewCounterPool(ctx, r.env.database.URL(), activity.Session)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	cluster := history.Cluster{Number: r.sink.Info().Cluster, Name: r.clusterName}
-	return activity.NewCounter(pool, cluster, activity.Options{Log: r.log}).Run(ctx)
+	cluster := history.Cluster{Number: r.sink.Info().Cluster, Name: r.env.cluster.Name}
+	return activity.NewCounter(pool, cluster, activity.Options{Log: r.env.log}).Run(ctx)
 }

@@ -1,8 +1,14 @@
 // Package recorder is the composition root. It wires kube, reflector, deltafifo and sink/postgres into a recorder of one
 // cluster.
 //
-// Rooms of one purpose each stand beside it, and none of them imports it: stream, resources, cluster, database, election, notices, clock,
-// lifecycle, rollback, canonical, spooling, schemacheck, sweep and documents.
+// Rooms of one purpose each stand beside it, and none of them imports it:
+//
+//   - stream, resources, pump, spooling and canonical: from the server to the record.
+//   - lifecycle, rollback, schemacheck and sweep: what is decided, and found.
+//   - cluster, database, election, succession and clock: what it works with.
+//   - documents, reporting and notices: what is said.
+//
+// It has surroundings before it opens the record: cluster, database, notices and the metrics address. A standby has them, too.
 //
 // It opens the spool of its cluster. The head of the record shows which entries of the spool are committed, and the recorder
 // goes on behind those.

@@ -38,19 +38,19 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 		Record: sink, Rules: all, Redactor: redactor, Etcds: rollback.New(rollback.Options{}), Schemas: r.schemas, Metrics: telemetry.NewMetrics(),
 	})
 	launcher := stream.NewLauncher(stream.Launcher{
-		Client: client, Queue: deltafifo.New(deltafifo.Options{}), Lists: stream.NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: r.log,
+		Client: client, Queue: deltafifo.New(deltafifo.Options{}), Lists: stream.NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: r.env.log,
 	})
 	defer r.streams.Halt()
 	h := resources.NewHandler(resources.Options{
 		Streams: r.streams, Launcher: launcher, Prior: sink.Prior(), Client: client, Rules: all, Documents: r.documents, Schemas: r.schemas,
-		Opened: r.readiness.opened, GiveUp: func(error) {}, Log: r.log,
+		Opened: r.env.readiness.opened, GiveUp: func(error) {}, Log: r.env.log,
 	})
 	ready := func() error {
-		_, err := r.readiness.state()
+		_, err := r.env.readiness.state()
 		return err
 	}
 	require.ErrorContains(t, ready(), "being opened")
-	r.readiness.synced.Store(true)
+	r.env.readiness.synced.Store(true)
 	require.NoError(t, ready())
 
 	widgets, gadgets := kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, kube.Resource{Group: "example.com", Version: "v1", Name: "gadgets"}

@@ -9,22 +9,20 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/clock"
-	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
-	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/documents"
 	"github.com/kuberewind/kuberewind/internal/election"
-	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/notices"
+	"github.com/kuberewind/kuberewind/internal/pump"
 	"github.com/kuberewind/kuberewind/internal/resources"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/stream"
+	"github.com/kuberewind/kuberewind/internal/succession"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -37,57 +35,37 @@ func (e *EnvironmentError) Error() string { return e.Err.Error() }
 
 func (e *EnvironmentError) Unwrap() error { return e.Err }
 
-// Recorder records one cluster.
+// Recorder records one cluster. Its fields are set before its goroutines begin.
 type Recorder struct {
-	cfg       config.Config
-	log       *slog.Logger
-	metrics   *metrics
-	cluster   *cluster.Cluster
-	client    *kube.Client
-	database  *database.Database
+	env       surroundings
+	election  *election.Election // nil before it has begun
 	sink      *postgres.Sink
 	queue     *deltafifo.Queue
 	spool     *spooling.Folder
-	rules     *filter.Filter
 	streams   *stream.Set
 	launcher  *stream.Launcher
 	etcds     *rollback.Streams
-	election  *election.Election // nil before it has begun
-	notices   *notices.Notices
-	http      *telemetry.Server // nil where nothing is to be served
-	served    chan struct{}     // closed when http has ended, with serving saying why
-	serving   error
-	identity  *cluster.Identity
-	follower  *kube.Follower // of what is served, before the first stream
-	schemas   *schemacheck.Schemas
-	documents *documents.Follower
-	started   time.Time
 	clock     *clock.Clock
 	time      *clock.Keeper
-	// clusterName is the one under which the cluster is on record.
-	clusterName string
-	before      before
-	readiness   readiness
-
-	unlock    func() error
-	recording chan struct{} // closed when synced
-	allOpen   chan struct{} // closed when all streams with living objects on record are open
+	schemas   *schemacheck.Schemas
+	documents *documents.Follower
+	follower  *kube.Follower // of what is served, before the first stream
+	before    before
+	progress  progress
 }
 
-// before is what a recorder before this one has left on record about resources.
-type before struct {
-	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
-	definitions string
-	// recorded are the resources that were followed before it.
-	recorded []kube.Resource
-	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
-	unfollowed map[types.UID]string
+// progress is how far the recorder has come.
+type progress struct {
+	started   time.Time     // when the record was open, by its clock
+	recording chan struct{} // closed when the streams of the start are settled
+	allOpen   chan struct{} // closed when all streams with living objects on record are open
 }
 
 func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	return &Recorder{
-		cfg: cfg, log: log, schemas: schemacheck.NewSchemas(), spool: &spooling.Folder{}, notices: notices.New(nil), documents: documents.NewFollower(log),
-		recording: make(chan struct{}), allOpen: make(chan struct{}),
+		env:     surroundings{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), notices: notices.New(nil)},
+		schemas: schemacheck.NewSchemas(), spool: &spooling.Folder{}, documents: documents.NewFollower(log),
+		progress: progress{recording: make(chan struct{}), allOpen: make(chan struct{})},
 	}
 }
 
@@ -117,9 +95,9 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error {
 		var keeper sync.WaitGroup
 		kept, leave := context.WithCancel(drain)
-		keeper.Go(func() { r.database.Keep(kept, r.metrics.outdated) })
+		keeper.Go(func() { r.env.database.Keep(kept, r.env.reporter().Outdated) })
 		keeper.Go(func() { spooling.SpillOverdue(kept, r.queue) })
-		err := r.pump().run(drain)
+		err := r.pump().Run(drain)
 		leave()
 		keeper.Wait()
 		stop(err)
@@ -129,92 +107,67 @@ func (r *Recorder) run(ctx context.Context) error {
 		err := r.follow(ctx)
 		stop(err)
 		r.queue.Close()
-		r.log.Info("draining", "entries", r.queue.Stats().Entries, "timeout", r.cfg.DrainTimeout.String())
-		limit := time.AfterFunc(r.cfg.DrainTimeout, func() {
-			abandon(fmt.Errorf("what was queued could not be written within %s; it will be read from the API server again", r.cfg.DrainTimeout))
+		r.env.log.Info("draining", "entries", r.queue.Stats().Entries, "timeout", r.env.cfg.DrainTimeout.String())
+		limit := time.AfterFunc(r.env.cfg.DrainTimeout, func() {
+			abandon(fmt.Errorf("what was queued could not be written within %s; it will be read from the API server again", r.env.cfg.DrainTimeout))
 		})
 		context.AfterFunc(drain, func() { limit.Stop() })
 		return err
 	})
-	r.documents.Server, r.documents.Record, r.documents.Release = r.client, r.sink, r.schemas.Release
+	r.documents.Server, r.documents.Record, r.documents.Release = r.env.cluster.Client, r.sink, r.schemas.Release
 	g.Go(func() error { return r.documents.Run(ctx) })
 	g.Go(func() error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-r.identity.Foreign():
+		case err := <-r.env.identity.Foreign():
 			stop(err)
 			return err
 		}
 	})
 	g.Go(func() error {
-		r.etcds.Follow(ctx, r.log)
+		r.etcds.Follow(ctx, r.env.log)
 		return nil
 	})
 	g.Go(func() error {
-		r.etcds.Measure(ctx, r.log)
+		r.etcds.Measure(ctx, r.env.log)
 		return nil
 	})
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
 	g.Go(func() error { return r.countAhead(ctx) })
 	g.Go(func() error { return r.sweep(ctx) })
-	g.Go(func() error { return r.newComparer().Run(ctx, r.readiness.synced.Load) })
+	g.Go(func() error { return r.newComparer().Run(ctx, r.env.readiness.synced.Load) })
 	g.Go(func() error { return r.time.Run(ctx) })
 	if r.election != nil {
 		g.Go(func() error {
 			// What is queued then is written if the record still takes it (I1).
-			err := r.election.Keep(ctx, r.fenced)
+			err := r.election.Keep(ctx, func(ctx context.Context) error { return succession.Fenced(ctx, r.sink, r.env.log) })
 			stop(err)
 			return err
 		})
 	}
 	g.Go(func() error {
-		r.notices.Follow(ctx, r.waiting)
+		r.env.notices.Follow(ctx, r.waiting)
 		return nil
 	})
-	if r.http != nil {
+	if r.env.server != nil {
 		g.Go(func() error {
-			err := r.keepServing(ctx)
+			err := r.env.server.wait(ctx)
 			stop(err)
 			return err
 		})
 	}
 	err := g.Wait()
 	if err == nil {
-		r.log.Info("stopped")
+		r.env.log.Info("stopped")
 	}
 	return err
 }
 
-func (r *Recorder) pump() *pump {
-	return &pump{queue: r.queue, sink: r.sink, rows: r.cfg.BatchRows, linger: r.cfg.Linger, offset: r.spoolOffset, committed: func(entries []deltafifo.Entry) { stream.Committed(r.metrics.Metrics, entries) }}
-}
-
-// listen serves until close: a standby is asked for its state, too.
-func (r *Recorder) listen() (err error) {
-	if r.cfg.Listen == "" {
-		return nil
-	}
-	healthy := func() (string, error) { return "ok", nil }
-	if r.http, err = telemetry.Listen(r.cfg.Listen, r.metrics.Metrics, healthy, r.readiness.state); err != nil {
-		return err
-	}
-	r.log.Info("serving /metrics, /healthz and /readyz", "address", r.http.Address())
-	r.served = make(chan struct{})
-	go func() {
-		defer close(r.served)
-		r.serving = r.http.Serve(context.Background())
-	}()
-	return nil
-}
-
-// keepServing returns when ctx or the serving ends.
-func (r *Recorder) keepServing(ctx context.Context) error {
-	select {
-	case <-r.served:
-		return r.serving
-	case <-ctx.Done():
-		return nil
+func (r *Recorder) pump() *pump.Pump {
+	return &pump.Pump{
+		Queue: r.queue, Sink: r.sink, Rows: r.env.cfg.BatchRows, Linger: r.env.cfg.Linger, Items: stream.Items, Offset: r.spool.Offset,
+		Committed: func(entries []deltafifo.Entry) { stream.Committed(r.env.metrics, entries) },
 	}
 }
 
@@ -223,11 +176,11 @@ func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	h := resources.NewHandler(resources.Options{
-		Streams: r.streams, Launcher: r.launcher, Prior: r.sink.Prior(), Client: r.client, Rules: r.rules, Definitions: r.before.definitions,
-		Documents: r.documents, Schemas: r.schemas, Opened: r.readiness.opened, GiveUp: giveUp, Log: r.log,
+		Streams: r.streams, Launcher: r.launcher, Prior: r.sink.Prior(), Client: r.env.cluster.Client, Rules: r.env.rules, Definitions: r.before.definitions,
+		Documents: r.documents, Schemas: r.schemas, Opened: r.env.readiness.opened, GiveUp: giveUp, Log: r.env.log,
 	})
-	r.follower = kube.NewFollower(r.client, h, kube.FollowerOptions{
-		Recorded: r.before.recorded, Since: r.before.definitions, Created: r.before.unfollowed, Log: r.log, OnDiscovery: r.discovered,
+	r.follower = kube.NewFollower(r.env.cluster.Client, h, kube.FollowerOptions{
+		Recorded: r.before.recorded, Since: r.before.definitions, Created: r.before.unfollowed, Log: r.env.log, OnDiscovery: r.env.reporter().Discovered,
 	})
 	r.etcds.AnnouncedBy(r.follower.Synced())
 	var g errgroup.Group
@@ -259,37 +212,22 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 			return
 		}
 	}
-	r.readiness.synced.Store(true)
-	close(r.recording)
-	r.log.Info("recording", "streams", len(streams), "after", time.Since(r.started).Round(time.Millisecond).String())
+	r.env.readiness.synced.Store(true)
+	close(r.progress.recording)
+	r.env.log.Info("recording", "streams", len(streams), "after", time.Since(r.progress.started).Round(time.Millisecond).String())
 }
 
 // close gives back what open took, as far as it came.
 func (r *Recorder) close() error {
-	var err error
 	if r.sink != nil {
 		r.closeSink()
 	}
-	err = errors.Join(err, r.spool.Close())
+	err := r.spool.Close()
 	// From here on, another may record.
 	if r.election != nil {
 		r.election.Close()
 	}
-	r.notices.Close()
-	if r.http != nil {
-		r.http.Close()
-		<-r.served
-	}
-	if r.unlock != nil {
-		err = errors.Join(err, r.unlock())
-	}
-	if r.database != nil {
-		err = errors.Join(err, r.database.Close())
-	}
-	if r.cluster != nil {
-		r.cluster.Close()
-	}
-	return err
+	return errors.Join(err, r.env.close())
 }
 
 // closeSinkTimeout bounds the goodbye to a database that does not answer: whoever sent SIGTERM has waited for the drain
@@ -307,7 +245,7 @@ func (r *Recorder) closeSink() {
 	select {
 	case <-closed:
 	case <-timer.C:
-		r.log.Warn("the database did not take leave", "timeout", closeSinkTimeout.String())
+		r.env.log.Warn("the database did not take leave", "timeout", closeSinkTimeout.String())
 	}
 }
 

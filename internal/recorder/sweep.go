@@ -9,13 +9,13 @@ import (
 
 func (r *Recorder) newSweeper() *sweep.Sweeper {
 	streams := func() []sweep.Stream { return stream.As[sweep.Stream](r.streams.All()) }
-	return &sweep.Sweeper{Sink: r.sink, Queue: r.queue, Now: r.clock.Now, Streams: streams, Open: r.streams.OpenDormant, Opened: r.allOpen, Log: r.log}
+	return &sweep.Sweeper{Sink: r.sink, Queue: r.queue, Now: r.clock.Now, Streams: streams, Open: r.streams.OpenDormant, Opened: r.progress.allOpen, Log: r.env.log}
 }
 
 // sweep runs the sweeper. It waits until the API server has said which streams are followed.
 func (r *Recorder) sweep(ctx context.Context) error {
 	select {
-	case <-r.recording:
+	case <-r.progress.recording:
 		return r.newSweeper().Run(ctx)
 	case <-ctx.Done():
 		return nil

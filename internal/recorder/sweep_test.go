@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type swept struct {
 	*streamtest.Recording
 	log  *slog.Logger
-	made *Recorder // of this sink
+	made *Recorder // of what the recording has now
 }
 
 func newSwept(t *testing.T) *swept {
@@ -35,10 +36,9 @@ func newSwept(t *testing.T) *swept {
 // recorder records what the recording does.
 func (s *swept) recorder() *Recorder {
 	s.T.Helper()
-	if s.made == nil || s.made.sink != s.Sink {
+	if r := s.made; r == nil || r.sink != s.Sink || r.queue != s.Queue || r.streams != s.Streams || r.env.log != s.log {
 		s.made = s.newRecorder()
 	}
-	s.made.log, s.made.queue, s.made.streams = s.log, s.Queue, s.Streams
 	return s.made
 }
 
@@ -46,9 +46,10 @@ func (s *swept) newRecorder() *Recorder {
 	s.T.Helper()
 	r := newRecorder(config.Config{ListConcurrency: 1, CheckpointEvery: 1}, s.log)
 	var err error
-	r.database, err = database.Open(s.T.Context(), config.Config{Database: s.Config.URL}, r.log)
+	r.env.database, err = database.Open(s.T.Context(), config.Config{Database: s.Config.URL}, s.log)
 	require.NoError(s.T, err)
-	r.clusterName, r.sink, r.clock = s.Config.ClusterName, s.Sink, s.Clock
+	r.env.cluster = &cluster.Cluster{Name: s.Config.ClusterName}
+	r.sink, r.queue, r.streams, r.clock = s.Sink, s.Queue, s.Streams, s.Clock
 	return r
 }
 
@@ -61,8 +62,8 @@ func (s *swept) round() {
 func (s *swept) handler() *resources.Handler {
 	r := s.recorder()
 	return resources.NewHandler(resources.Options{
-		Streams: r.streams, Prior: r.sink.Prior(), Rules: s.Options.Rules, Documents: r.documents, Schemas: r.schemas, Opened: r.readiness.opened,
-		GiveUp: func(err error) { require.NoError(s.T, err) }, Log: r.log,
+		Streams: r.streams, Prior: r.sink.Prior(), Rules: s.Options.Rules, Documents: r.documents, Schemas: r.schemas, Opened: r.env.readiness.opened,
+		GiveUp: func(err error) { require.NoError(s.T, err) }, Log: r.env.log,
 	})
 }
 
@@ -142,7 +143,7 @@ func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
 	accept := s.reject(`resource = 'things'`)
 	_, pods := s.Follow("pods", "Thing")
 	lines := s.logs()
-	close(s.recorder().recording)
+	close(s.recorder().progress.recording)
 	s.run(s.recorder().makeCheckpoints)
 	sweep := func() error {
 		err := s.recorder().newSweeper().Round(t.Context())
@@ -172,12 +173,12 @@ func TestAResourceThatIsServedInARejectedVersionIsSweptUnderTheOneOnRecord(t *te
 	s.reject(`version = 'v2'`)
 	require.ErrorContains(t, s.handler().Added(t.Context(), kube.Resource{Name: "things", Kind: "Thing", Version: "v2", Namespaced: true}, ""), "rejected")
 	s.run(s.recorder().sweep)
-	s.recorder().readiness.synced.Store(true)
-	close(s.recorder().recording)
+	s.recorder().env.readiness.synced.Store(true)
+	close(s.recorder().progress.recording)
 	s.Await()
 	deltas, _ := s.Told(2)
 	require.Equal(t, []string{"Sync resync things of-things v1"}, deltas)
-	_, err := s.recorder().readiness.state()
+	_, err := s.recorder().env.readiness.state()
 	require.ErrorContains(t, err, "things is not recorded yet")
 }
 

@@ -205,7 +205,7 @@ func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t
 	lines := s.logs()
 	s.run(s.recorder().makeCheckpoints)
 	s.run(s.recorder().sweep)
-	close(s.recorder().recording)
+	close(s.recorder().progress.recording)
 	line := lines.next(t)
 	require.Zero(t, s.checkpointsWithout(canary))
 	require.Contains(t, line, `"a checkpoint is due, and waits`)

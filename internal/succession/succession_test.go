@@ -1,4 +1,4 @@
-package recorder
+package succession
 
 import (
 	"context"
@@ -16,21 +16,22 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 func TestADatabaseThatCannotBeAskedEndsNoLeader(t *testing.T) {
 	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
 	defer sink.Close()
-	r := newRecorder(config.Config{}, slog.New(slog.DiscardHandler))
-	r.sink = sink
-	require.NoError(t, r.fenced(t.Context()))
+	log := slog.New(slog.DiscardHandler)
+	require.NoError(t, Fenced(t.Context(), sink, log))
 	db.RefuseConnections(t)
 	db.CutConnections(t)
 	require.Error(t, sink.Holds(t.Context()))
-	require.NoError(t, r.fenced(t.Context()))
+	require.NoError(t, Fenced(t.Context(), sink, log))
 	db.AllowConnections(t)
 	db.Exec(t, "UPDATE kuberewind.heads SET epoch = epoch + 1")
-	require.ErrorIs(t, r.fenced(t.Context()), postgres.ErrFenced)
+	require.ErrorIs(t, Fenced(t.Context(), sink, log), postgres.ErrFenced)
 }
 
 // A recorder may have been killed after it made the schema. Then the roles may lack their rights.
@@ -40,14 +41,16 @@ func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
 	}
 	for name, setup := range map[string]pgtest.Setup{"all": nil, "the rights": migrated} {
 		t.Run(name, func(t *testing.T) {
-			r := newRecorder(config.Config{
+			log := slog.New(slog.DiscardHandler)
+			cfg := config.Config{
 				Database: pgtest.New(t, setup).URL(), DataDir: t.TempDir(), Migrate: true, LeaderElect: config.ElectDatabase, LeaseDuration: election.MinTerm,
-			}, slog.New(slog.DiscardHandler))
-			var err error
-			r.database, err = database.Open(t.Context(), r.cfg, r.log)
+			}
+			db, err := database.Open(t.Context(), cfg, log)
 			require.NoError(t, err)
-			require.NoError(t, r.elect(t.Context(), "uid", nil))
-			r.election.Close()
+			c := Candidate{Config: cfg, Database: db, Cluster: "uid", Log: log}
+			e, err := c.Elect(t.Context())
+			require.NoError(t, err)
+			e.Close()
 		})
 	}
 }

@@ -1,0 +1,119 @@
+// Package reporting says what sink, queue and discovery do: in metrics, in the log, and to notices.
+//
+// A Reporter has no state, no lock and no goroutine. Its methods are called by those that it reports of.
+package reporting
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/kube"
+	"github.com/kuberewind/kuberewind/sink/postgres"
+)
+
+// Reporter has the ways in which the recorder says what happens.
+type Reporter struct {
+	Metrics *telemetry.Metrics
+	Log     *slog.Logger
+	Notices interface{ Gap(*postgres.GapChange) } // tells of a gap in the cluster
+	// Missed is told that the database does not answer.
+	Missed func()
+}
+
+// Outdated says whether the embedded PostgreSQL runs from files that were replaced.
+func (r *Reporter) Outdated(is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	r.Metrics.DatabaseOutdated.Set(value)
+}
+
+// WatchQueue has the queue's state read when it is scraped.
+func (r *Reporter) WatchQueue(q *deltafifo.Queue) {
+	r.Metrics.Queue(
+		func() float64 { return float64(q.Stats().Bytes) },
+		func() float64 { return float64(q.Stats().Entries) },
+		func() float64 { return q.Stats().OldestAge.Seconds() },
+		func() float64 { return q.Stats().Blocked.Seconds() },
+	)
+	r.Metrics.Spool(
+		func() float64 { return float64(q.Stats().SpoolBytes) },
+		func() float64 { return float64(q.Stats().Spooled) },
+		func() float64 { return q.Stats().SpoolAge.Seconds() },
+	)
+}
+
+// Hooks tell metrics and log what the sink does.
+func (r *Reporter) Hooks() postgres.Hooks {
+	m := r.Metrics
+	return postgres.Hooks{
+		Committed: func(s postgres.CommitStats) {
+			m.Rows.Add(float64(s.Rows))
+			m.Batches.Inc()
+			m.Keyframes.Add(float64(s.Keyframes))
+			m.Skipped.Add(float64(s.Skipped))
+			m.CommitSeconds.Observe(s.Latency.Seconds())
+			m.Head.Set(float64(s.LastSeq))
+		},
+		Retrying: func(t postgres.Retry) {
+			m.CommitRetries.WithLabelValues(string(t.Class)).Inc()
+			if t.Class == postgres.Connection {
+				r.Missed()
+			}
+			r.Log.Warn("the database does not take what is queued; trying again",
+				"attempt", t.Attempt, "wait", t.Wait.Round(time.Millisecond).String(), "error", config.Plain(t.Err))
+		},
+		Mismatch: func(x postgres.Mismatch) {
+			m.PatchMismatch.Inc()
+			r.Log.Error("a patch did not give what was served; the whole object was stored", "seq", x.Seq, "key", x.Key, "error", x.Err)
+		},
+		Unfolded: func(x postgres.Mismatch) {
+			m.PatchMismatch.Inc()
+			r.Log.Error("the record of an object cannot be folded, or not be redacted; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
+		},
+		Gap: r.gapChanged,
+	}
+}
+
+// Discovered is told of each discovery.
+func (r *Reporter) Discovered(_ context.Context, d *kube.Discovery) {
+	if len(d.Failed) > 0 {
+		r.Metrics.DiscoveryFails.Inc()
+	}
+	for gv, err := range d.Failed {
+		r.Log.Warn("a group version cannot be discovered; what is recorded of it goes on, what is new in it has to wait", "group_version", gv.String(), "error", err)
+	}
+}
+
+// gapChanged says once that a gap was opened, and once how it ended (I3). That a resource was listed for the first time is no news.
+func (r *Reporter) gapChanged(g postgres.GapChange) {
+	r.Notices.Gap(&g)
+	if g.Closed {
+		r.Metrics.Gaps.WithLabelValues(g.Group, g.Resource, string(g.Cause), string(g.Outcome)).Inc()
+	}
+	log := r.Log.With("group", g.Group, "resource", g.Resource, "cause", g.Cause)
+	if g.FromRV != "" {
+		log = log.With("from", g.FromRV, "from_time", g.FromTime)
+	}
+	if !g.Closed {
+		log.Warn("a gap is open: what happens to this resource cannot be seen", "detail", g.Detail)
+		return
+	}
+	log = log.With("to", g.ToRV, "to_time", g.ToTime)
+	if !g.Missed() {
+		log.Info("the gap is closed: nothing was missed")
+		return
+	}
+	log = log.With("appeared", g.Appeared, "changed", g.Changed, "vanished", g.Vanished)
+	if g.Cause == delta.CauseFirstList {
+		log.Debug("listed for the first time")
+		return
+	}
+	log.Warn("the gap is closed: versions may have been missed", "detail", g.Detail)
+}
