@@ -1,4 +1,4 @@
-package recorder
+package spooling_test
 
 import (
 	"fmt"

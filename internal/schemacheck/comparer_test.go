@@ -1,4 +1,4 @@
-package recorder
+package schemacheck_test
 
 import (
 	"context"
@@ -10,12 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/schemacheck"
 	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/streamtest"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // A compared is a comparer of one stream, whose run and list the test stands in for.
 type compared struct {
