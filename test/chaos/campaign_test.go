@@ -190,7 +190,13 @@ func (c *campaign) requireNoGrowth(t *testing.T) {
 	first, last := c.idle[0], c.idle[len(c.idle)-1]
 	require.LessOrEqual(t, last.memory, grown*first.memory+room, "memory")
 	require.LessOrEqual(t, last.goroutines, grown*first.goroutines, "goroutines")
-	require.LessOrEqual(t, last.files, grown*first.files, "open files")
+	// The recorder's HTTP client keeps connections that nobody uses for 90 seconds.
+	recordertest.Eventually(t.Context(), t, fmt.Sprintf("half as many open files again as the %.0f at first", first.files), func() bool {
+		if last.files > grown*first.files {
+			last, _ = c.usage(t)
+		}
+		return last.files <= grown*first.files
+	})
 }
 
 // requireChain has replay verify the record: the chain, the folds, the digests.

@@ -1,13 +1,11 @@
 package chaos_test
 
 import (
-	"context"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/internal/pgtest"
@@ -57,6 +55,11 @@ var faults = []fault{
 	{kind: "etcd-restored", part: "server", do: restored},
 	{kind: "etcd-restored-behind", part: "server", alone: true, do: restoredBehind},
 	{kind: "etcd-overtaken", part: "server", do: overtaken},
+	{kind: "etcd-restored-killed", part: "server", alone: true, do: restoredAndKilled},
+	{kind: "etcd-restored-unrecorded", part: "server", alone: true, do: restoredUnrecorded},
+	{kind: "etcd-restored-unseen", part: "server", alone: true, do: restoredUnseen},
+	{kind: "etcd-restored-for-one", part: "server", alone: true, do: restoredForOne},
+	{kind: "etcd-restored-bumped", part: "server", alone: true, do: restoredBumped},
 	{kind: "apiserver-rolled", part: "server", do: rolled, refused: noOlderServer},
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
 }
@@ -252,47 +255,4 @@ func etcdRestarted(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.Etcd.Kill())
 	during()
 	require.NoError(t, w.plane.Etcd.Start(t.Context()))
-}
-
-// restored lets history go backwards. Both servers are restarted, and the recorder has to see it.
-func restored(t *testing.T, w *world, during func()) {
-	defer w.restore(t, during)()
-	require.NoError(t, w.plane.APIServer.Kill())
-	require.NoError(t, w.plane.APIServer.Start(t.Context()))
-}
-
-// restoredBehind leaves the API server as it is, which then serves what its watch caches hold, until the recorder has seen it all the same.
-func restoredBehind(t *testing.T, w *world, during func()) {
-	defer w.restore(t, during)()
-	require.NoError(t, w.plane.APIServer.Continue())
-	recordertest.Eventually(t.Context(), t, "the recorder to see that history went backwards", func() bool {
-		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
-			var gap int64
-			return db.QueryRow(ctx, `SELECT gap FROM kuberewind.gaps WHERE cause = 'history_reversed' AND open LIMIT 1`).Scan(&gap)
-		}) == nil
-	})
-	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
-}
-
-// overtaken is the same while the load goes on, so that the new history passes the old one before anybody looks.
-func overtaken(t *testing.T, w *world, during func()) {
-	resume := w.restore(t, during)
-	require.NoError(t, w.plane.APIServer.Continue())
-	resume()
-	w.hold(t, w.between(5, 10))
-	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
-}
-
-// restore goes back to what etcd was before the other faults. Nobody writes from before it until the function is called, and the API
-// server stands still, so that the oracle has all of the history that is lost.
-func (w *world) restore(t *testing.T, during func()) (resume func()) {
-	t.Helper()
-	saved, err := w.plane.Etcd.SaveData()
-	require.NoError(t, err)
-	w.hold(t, w.between(1, 3))
-	during()
-	resume = w.load.pause()
-	require.NoError(t, w.plane.APIServer.Pause())
-	require.NoError(t, w.oracle.goBack(t.Context(), func() error { return w.plane.Etcd.RestoreData(t.Context(), saved) }))
-	return resume
 }

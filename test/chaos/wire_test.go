@@ -26,6 +26,8 @@ type wire struct {
 	links    map[*link]struct{}
 	deaf     bool // connections are taken, and nothing that comes is passed on
 	ended    []span
+	other    string // another server, to which every second connection goes; "" for none
+	turn     bool   // the next one does
 }
 
 // A span is from when until when a connection could be used.
@@ -81,6 +83,24 @@ func (w *wire) reset() {
 	}
 }
 
+// share has every second new connection go to another server; "" for none.
+func (w *wire) share(other string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.other = other
+}
+
+// next is the server of the next connection.
+func (w *wire) next() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn = !w.turn && w.other != ""
+	if w.turn {
+		return w.other
+	}
+	return w.server
+}
+
 // refuse ends all connections and takes no new ones.
 func (w *wire) refuse() {
 	w.mu.Lock()
@@ -130,7 +150,7 @@ func (w *wire) accept(listener net.Listener) {
 			return
 		}
 		var dialer net.Dialer
-		server, err := dialer.DialContext(context.Background(), w.network, w.server)
+		server, err := dialer.DialContext(context.Background(), w.network, w.next())
 		if err != nil {
 			_ = client.Close()
 			continue

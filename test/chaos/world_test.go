@@ -65,11 +65,9 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	t.Helper()
 	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
 	w.key = filepath.Join(w.dir, "redaction.key")
-	w.plane = controlplane.ForTest(t, controlplane.Options{APIServer: controlplane.APIServerOptions{Args: []string{
-		// Stored objects can be compared with the recorded ones, Events expire within a run, and the load is not held back.
-		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
-		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-	}}, Users: []controlplane.User{{Name: recorderUser}}})
+	w.plane = controlplane.ForTest(t, controlplane.Options{
+		APIServer: controlplane.APIServerOptions{Args: serverArguments()}, Users: []controlplane.User{{Name: recorderUser}},
+	})
 	config := w.plane.Config()
 	config.WarningHandler = rest.NoWarnings{}
 	var err error
@@ -83,6 +81,14 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	w.recorder = w.newRecorder(t)
 	w.load = newLoad(w.client, *seed)
 	return w
+}
+
+// serverArguments: stored objects can be compared with the recorded ones, Events expire within a run, and the load is not held back.
+func serverArguments() []string {
+	return []string{
+		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
+		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
+	}
 }
 
 func hostOf(t *testing.T, address string) string {

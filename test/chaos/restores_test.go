@@ -1,0 +1,157 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kuberewind/kuberewind/internal/controlplane"
+	"github.com/kuberewind/kuberewind/internal/recordertest"
+)
+
+// restored lets history go backwards. Both servers are restarted, and the recorder has to see it.
+func restored(t *testing.T, w *world, during func()) {
+	defer w.restore(t, during)()
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+}
+
+// restoredBehind leaves the API server as it is, which then serves what its watch caches hold, until the recorder has seen it all the same.
+func restoredBehind(t *testing.T, w *world, during func()) {
+	defer w.restore(t, during)()
+	require.NoError(t, w.plane.APIServer.Continue())
+	recordertest.Eventually(t.Context(), t, "the recorder to see that history went backwards", func() bool {
+		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+			var gap int64
+			return db.QueryRow(ctx, `SELECT gap FROM kuberewind.gaps WHERE cause = 'history_reversed' AND open LIMIT 1`).Scan(&gap)
+		}) == nil
+	})
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// overtaken is the same while the load goes on, so that the new history passes the old one before anybody looks.
+func overtaken(t *testing.T, w *world, during func()) {
+	resume := w.restore(t, during)
+	require.NoError(t, w.plane.APIServer.Continue())
+	resume()
+	w.hold(t, w.between(5, 10))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// restoredAndKilled kills the recorder while etcd is put back: the next one finds another history than the one on record.
+func restoredAndKilled(t *testing.T, w *world, during func()) {
+	defer w.restore(t, during)()
+	w.recorder.signal(syscall.SIGKILL)
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+}
+
+// restoredUnrecorded kills the recorder when it has the proof, and could not record it: the next one has to find it again.
+func restoredUnrecorded(t *testing.T, w *world, during func()) {
+	resume := w.restore(t, during)
+	w.sql.refuse()
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+	resume()
+	victim := w.recorder.current()
+	recordertest.Eventually(t.Context(), t, "the proof that history went backwards", func() bool {
+		return strings.Contains(victim.Log(), "history went backwards") || w.recorder.current() != victim
+	})
+	w.recorder.signal(syscall.SIGKILL)
+	require.NoError(t, w.sql.mend())
+	w.hold(t, seconds(1))
+}
+
+// restoredUnseen has the recorder stand still until the new history has passed the old one, and the API server has begun anew.
+func restoredUnseen(t *testing.T, w *world, during func()) {
+	w.recorder.signal(syscall.SIGSTOP)
+	resume := w.restore(t, during)
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+	resume()
+	w.hold(t, w.between(5, 10))
+	w.recorder.signal(syscall.SIGCONT)
+	w.hold(t, seconds(1))
+}
+
+// restoredForOne has two API servers behind one address, of which one is restarted with etcd. The other goes on from its caches.
+func restoredForOne(t *testing.T, w *world, during func()) {
+	other, err := w.plane.StartAPIServer(t.Context(), controlplane.APIServerOptions{Args: serverArguments()})
+	require.NoError(t, err)
+	w.api.share(hostOf(t, other.URL()))
+	w.api.reset()
+	w.hold(t, w.between(1, 3))
+	resume := w.restore(t, during, other)
+	require.NoError(t, other.Continue())
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+	resume()
+	w.hold(t, w.between(5, 10))
+	w.api.share("")
+	require.NoError(t, other.Stop(t.Context()))
+}
+
+// restoredBumped does what etcd's manual advises: revisions go on from beyond all that were served, and what is before is
+// compacted. Nothing is left then that both histories share, so the caches of quiet resources stay in doubt. Once the recorder has
+// looked at all, another restart ends that.
+func restoredBumped(t *testing.T, w *world, during func()) {
+	resume := w.restoreTo(t, during, w.bump)
+	require.NoError(t, w.plane.APIServer.Kill())
+	require.NoError(t, w.plane.APIServer.Start(t.Context()))
+	resume()
+	w.hold(t, seconds(60))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// bumped is how many revisions are left out: more than are written in a round.
+const bumped = 10_000
+
+func (w *world) bump(ctx context.Context) error {
+	err := w.plane.Etcd.Put(ctx, func(yield func(string, []byte) bool) {
+		for i := range bumped {
+			if !yield(fmt.Sprint("/bumped/", i%100), nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	now, err := w.plane.Etcd.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	return w.plane.Etcd.Compact(ctx, now)
+}
+
+// restore goes back to what etcd was before the other faults. Nobody writes from before it until the function is called, and the
+// API servers stand still, so that the oracle has all of the history that is lost.
+func (w *world) restore(t *testing.T, during func(), others ...*controlplane.APIServer) (resume func()) {
+	t.Helper()
+	return w.restoreTo(t, during, func(context.Context) error { return nil }, others...)
+}
+
+// restoreTo is restore to something else than etcd was.
+func (w *world) restoreTo(t *testing.T, during func(), change func(context.Context) error, others ...*controlplane.APIServer) (resume func()) {
+	t.Helper()
+	saved, err := w.plane.Etcd.SaveData()
+	require.NoError(t, err)
+	w.hold(t, w.between(1, 3))
+	during()
+	resume = w.load.pause()
+	for _, server := range append(others, w.plane.APIServer) {
+		require.NoError(t, server.Pause())
+	}
+	require.NoError(t, w.oracle.goBack(t.Context(), func() error {
+		if err := w.plane.Etcd.RestoreData(t.Context(), saved); err != nil {
+			return err
+		}
+		return change(t.Context())
+	}))
+	return resume
+}
