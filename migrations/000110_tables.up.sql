@@ -34,7 +34,8 @@ CREATE TABLE kuberewind.heads (
     digest      bytea       NOT NULL,
     observed_at timestamptz NOT NULL,
     spool       bytea,
-    spool_next  bigint
+    spool_next  bigint,
+    verified_at timestamptz NOT NULL
 ) WITH (fillfactor = 10); -- updated by every commit: the free space keeps the versions of a row on its page
 COMMENT ON TABLE kuberewind.heads IS 'Where each cluster''s record ends. Every commit moves this row first, by compare-and-swap on epoch, seq and batch (I1).';
 COMMENT ON COLUMN kuberewind.heads.cluster IS 'The cluster, as in clusters.';
@@ -45,6 +46,7 @@ COMMENT ON COLUMN kuberewind.heads.digest IS 'Digest of the last batch, to which
 COMMENT ON COLUMN kuberewind.heads.observed_at IS 'observed_at of the last commit: the recorder was watching until then.';
 COMMENT ON COLUMN kuberewind.heads.spool IS 'Identity of the spool of the recorder that committed last (I7). NULL without a spool, and after an erasure.';
 COMMENT ON COLUMN kuberewind.heads.spool_next IS 'Number of the first entry that is not on record, of all that the recorder queued under that identity.';
+COMMENT ON COLUMN kuberewind.heads.verified_at IS 'What was observed before then was found in etcd again. A recorder that takes over looks for what was observed since.';
 
 CREATE TABLE kuberewind.epochs (
     cluster    integer     NOT NULL,

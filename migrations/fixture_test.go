@@ -36,7 +36,7 @@ func fill(t *testing.T, conn querier) {
 		run(t, conn, "SELECT kuberewind.ensure_day($1)", day)
 	}
 	run(t, conn, `INSERT INTO kuberewind.clusters VALUES (1, 'uid-of-kube-system', 'prod', now(), '\x00')`)
-	run(t, conn, `INSERT INTO kuberewind.heads VALUES (1, 2, 9, 3, '\x00', now())`)
+	run(t, conn, `INSERT INTO kuberewind.heads VALUES (1, 2, 9, 3, '\x00', now(), NULL, NULL, now())`)
 	run(t, conn, `INSERT INTO kuberewind.epochs VALUES (1, 1, now(), 0, 'host-1', 'v0.1', '{}'), (1, 2, now(), 5, 'host-2', 'v0.2', '{}')`)
 	run(t, conn, `INSERT INTO kuberewind.streams VALUES
 		(1, 1, 'apps', 'deployments', '', 'v1', 'Deployment', true, now(), 'live', now(), '', '', '1', '1', 6, true, true, now()),

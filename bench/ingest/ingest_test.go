@@ -307,7 +307,7 @@ func TestDeadRowsAreThoseOfTablesWhoseRowsComeAndGo(t *testing.T) {
 			return into[dead]
 		}
 		require.Zero(t, share(
-			`INSERT INTO kuberewind.heads VALUES (1, 1, 1, 1, '', now())`,
+			`INSERT INTO kuberewind.heads VALUES (1, 1, 1, 1, '', now(), NULL, NULL, now())`,
 			`INSERT INTO kuberewind.exclusions VALUES (1, 1, 'u', 'n', 'n', now())`,
 			`DELETE FROM kuberewind.exclusions`,
 		), "rows of other tables do not count")

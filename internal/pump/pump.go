@@ -43,6 +43,8 @@ type Pump struct {
 	Items func([]deltafifo.Entry) ([]postgres.Item, error)
 	// Offset gives what is noted if this is the number of the first entry behind the batch.
 	Offset func(next uint64) postgres.Offset
+	// Verified is up to when what was observed was found in etcd again, zero if that is not known.
+	Verified func() time.Time
 	// Committed is told of each batch, after it.
 	Committed func([]deltafifo.Entry)
 }
@@ -92,6 +94,7 @@ func (p *Pump) encode(ctx context.Context, batches chan<- encoded) error {
 func (p *Pump) commit(ctx context.Context, batches <-chan encoded) error {
 	for b := range batches {
 		b.batch.SetOffset(p.Offset(p.Queue.Offset(len(b.entries)))) // I7
+		b.batch.SetVerified(p.Verified())
 		if err := p.Sink.Commit(ctx, b.batch); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}

@@ -166,7 +166,7 @@ func (r *Recorder) run(ctx context.Context) error {
 
 func (r *Recorder) pump() *pump.Pump {
 	return &pump.Pump{
-		Queue: r.queue, Sink: r.sink, Rows: r.env.cfg.BatchRows, Linger: r.env.cfg.Linger, Items: stream.Items, Offset: r.spool.Offset,
+		Queue: r.queue, Sink: r.sink, Rows: r.env.cfg.BatchRows, Linger: r.env.cfg.Linger, Items: stream.Items, Offset: r.spool.Offset, Verified: r.etcds.Verified,
 		Committed: func(entries []deltafifo.Entry) { stream.Committed(r.env.metrics, entries) },
 	}
 }

@@ -30,9 +30,10 @@
 //	                            │ no answer           └──▶ other, or ahead: proof
 //	                            └────────────────────────┘
 //
-// Each etcd is probed every ten seconds, and each stream is compared before each watch. The samples are the newest version of an
-// etcd, the newest before each silence, some dozen since the last probe, and the newest of each list. A successor looks at what
-// was recorded in the last half minute before it.
+// The newest version of each etcd is looked at each second. Each etcd is probed every ten seconds, and each stream is compared
+// before each list and watch. The samples are the newest version of an etcd, the newest before each silence, some dozen since the
+// last probe, and the newest of each list. Up to when all had an answer goes on record (Verified). A successor looks at what was
+// recorded since.
 //
 // # What a proof does
 //

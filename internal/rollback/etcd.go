@@ -1,25 +1,29 @@
 package rollback
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/kuberewind/kuberewind/deltafifo"
+	"github.com/kuberewind/kuberewind/internal/times"
 )
 
 // etcd is what is known of one etcd, from all streams that are known to be in it. A stream that nobody knows another beside has
 // one of its own. Streams.mu protects it.
 type etcd struct {
-	tied     bool          // it was looked which streams are in it
-	kept     time.Duration // how much history it keeps
-	last     sample        // the newest that was served of it
-	heard    time.Time     // when something was
-	settled  []sample      // versions that it was seen to hold for certain, in order
-	settling sample        // one that may be the next
-	trail    trail
-	base     uint64 // where the first list after a rollback was, 0 before that
+	tied       bool          // it was looked which streams are in it
+	kept       time.Duration // how much history it keeps
+	last       sample        // the newest that was served of it
+	heard      time.Time     // when something was
+	settled    []sample      // versions that it was seen to hold for certain, in order
+	settling   sample        // one that may be the next
+	verified   time.Time     // what was served before then was found in it again, by the clock of the record; zero before the first time
+	unanswered int           // how many probes since had no answer for something
+	glanced    step          // which version was the newest when it was last asked for that one alone
+	trail      trail
+	base       uint64    // where the first list after a rollback was, 0 before that
+	based      time.Time // when that was
 }
 
 const (
@@ -44,7 +48,10 @@ func (e *etcd) takeInLocked(other *etcd) {
 	settled := slices.DeleteFunc(append(e.settled, other.settled...), func(s sample) bool { return !s.standsLocked() })
 	slices.SortFunc(settled, func(a, b sample) int { return a.recorded.Compare(b.recorded) })
 	e.settled = slices.Delete(settled, 0, max(0, len(settled)-keptSettled))
-	e.base = cmp.Or(e.base, other.base)
+	if e.base == 0 {
+		e.base, e.based = other.base, other.based
+	}
+	e.verified = times.Earlier(e.verified, other.verified)
 }
 
 // servedLocked notes that a version was served now. If nothing was for as long as a restore takes, it gives the newest version
@@ -68,6 +75,17 @@ func (e *etcd) lastLocked() *sample {
 	last := e.last
 	last.recorded = last.of.all.recordedAt(last.at)
 	return &last
+}
+
+// newestLocked is the newest that was served, nil if the server cannot be asked for it. It need not wait for an answer: the next
+// probe has it again.
+func (e *etcd) newestLocked() *sample {
+	if last := e.last; last.of == nil || !last.of.provesLocked() || !last.standsLocked() {
+		return nil
+	}
+	newest := e.lastLocked()
+	newest.due = true
+	return newest
 }
 
 // holdsLocked notes that it was seen to hold a sample. A gap may begin there if the same is found of a later version after

@@ -12,27 +12,43 @@ import (
 
 // lookBack compares with etcd what was served since the last probe.
 func (r *Streams) lookBack(ctx context.Context) error {
-	l := &lookBack{taken: r.takeSamples(), silent: map[*Stream]bool{}}
+	l := &lookBack{began: r.now(), taken: r.takeSamples(), silent: map[*Stream]bool{}}
 	for _, some := range l.taken {
-		for i, s := range some {
-			proof := l.look(ctx, s)
-			if proof == "" || !s.stands() {
-				continue
-			}
-			l.fails(s.of.found(ctx, evidence{proof, s.witness, s.asOf(), !s.recalled, s.recorded, s.history}))
-			for _, after := range some[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
-				after.owe()
-			}
-			break
-		}
+		some.of.verify(r, l.began, l.compare(ctx, some.samples))
 	}
 	return l.failed
+}
+
+// compare compares the samples of one etcd. It reports whether there was an answer for each, and none proves that the history is
+// no more.
+func (l *lookBack) compare(ctx context.Context, samples []*sample) (all bool) {
+	all = true
+	for i, s := range samples {
+		proof, answered := l.look(ctx, s)
+		all = all && answered
+		if proof == "" || !s.stands() {
+			continue
+		}
+		l.fails(s.of.found(ctx, evidence{proof, s.witness, s.asOf(), !s.recalled, s.recorded, s.history}))
+		for _, after := range samples[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
+			after.owe()
+		}
+		return false
+	}
+	return all
+}
+
+// sampledOf are the samples of one etcd.
+type sampledOf struct {
+	of      *etcd
+	samples []*sample
 }
 
 // A lookBack is one comparison of samples with etcd. If a server does not answer for a stream, it is asked no more for it this
 // time, because samples of other streams are not kept for long.
 type lookBack struct {
-	taken     [][]*sample      // by etcd
+	began     time.Time // by the clock of the record
+	taken     []sampledOf
 	silent    map[*Stream]bool // for which the server does not answer
 	answering time.Duration    // how long the answers took
 	failed    error
@@ -40,16 +56,17 @@ type lookBack struct {
 
 func (l *lookBack) fails(err error) { l.failed = errors.Join(l.failed, err) }
 
-// look compares one sample with etcd. It gives what proves that its history is no more, "" if nothing does.
-func (l *lookBack) look(ctx context.Context, s *sample) (proof string) {
+// look compares one sample with etcd. It gives what proves that its history is no more, "" if nothing does, and whether there
+// was an answer.
+func (l *lookBack) look(ctx context.Context, s *sample) (proof string, answered bool) {
 	if l.answering >= lookTime {
 		s.owe()
-		return ""
+		return "", false
 	}
 	s.turns++
 	if l.silent[s.of] {
 		s.owe()
-		return ""
+		return "", false
 	}
 	began := time.Now()
 	what, err := s.of.ask.lookUntilAnswered(ctx, s.witness, s.asOf())
@@ -57,16 +74,16 @@ func (l *lookBack) look(ctx context.Context, s *sample) (proof string) {
 		l.hush(ctx, s.of)
 		l.fails(err)
 		s.owe() // A server that cannot answer now is restarted, perhaps with an older etcd.
-		return ""
+		return "", false
 	}
 	l.answering += time.Since(began)
 	if err != nil {
 		l.fails(err)
 		s.refuse()
-		return ""
+		return "", false
 	}
 	s.answered(what)
-	return s.proof(what)
+	return s.proof(what), true
 }
 
 // hush notes that the server does not answer for a stream. When it does so first, the others are asked all at once: one at a
@@ -80,8 +97,8 @@ func (l *lookBack) hush(ctx context.Context, c *Stream) {
 
 // beside are the other streams of which there are samples.
 func (l *lookBack) beside(c *Stream) (streams []*Stream) {
-	for _, samples := range l.taken {
-		for _, s := range samples {
+	for _, some := range l.taken {
+		for _, s := range some.samples {
 			if s.of != c && !slices.Contains(streams, s.of) {
 				streams = append(streams, s.of)
 			}
@@ -93,7 +110,7 @@ func (l *lookBack) beside(c *Stream) (streams []*Stream) {
 // takeSamples gives what the probe has to look at, by etcd. The newest version of all comes first, because nothing may follow
 // that shows a silence. Then come samples without an answer so far. Then come some dozen of what was sampled since the last
 // time, from all of it. Samples of a stream that cannot be asked for wait.
-func (r *Streams) takeSamples() (taken [][]*sample) {
+func (r *Streams) takeSamples() (taken []sampledOf) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	paused, due, fresh := map[*etcd][]*sample{}, map[*etcd][]*sample{}, map[*etcd][]*sample{}
@@ -113,12 +130,11 @@ func (r *Streams) takeSamples() (taken [][]*sample) {
 			})
 		}
 		var newest []*sample
-		if last := e.last; last.of != nil && last.of.provesLocked() && last.standsLocked() {
-			newest = append(newest, e.lastLocked())
-			newest[0].due = true // It need not wait: the next probe has it again.
+		if last := e.newestLocked(); last != nil {
+			newest = append(newest, last)
 		}
-		taken = append(taken, slices.Concat(newest, inTurn(once(paused[e]), samplesPerProbe), inTurn(once(due[e]), duePerProbe),
-			spread(once(fresh[e]), samplesPerProbe)))
+		taken = append(taken, sampledOf{e, slices.Concat(newest, inTurn(once(paused[e]), samplesPerProbe), inTurn(once(due[e]), duePerProbe),
+			spread(once(fresh[e]), samplesPerProbe))})
 	}
 	return taken
 }

@@ -4,27 +4,68 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 )
 
-// probeEvery is how often each etcd is asked whether its history is the one on record. It costs one read of one key.
-const probeEvery = 10 * time.Second
+const (
+	// probeEvery is how long after a probe the next one comes. glanceEvery is how often the newest version is looked at meanwhile,
+	// which costs an etcd one read of one key.
+	probeEvery  = 10 * time.Second
+	glanceEvery = time.Second
+)
 
-// Follow looks now and then whether the history of each etcd is the one on record, until ctx ends.
+// Follow finds out whether the history of each etcd is the one on record, until ctx ends. It probes every ten seconds, and looks
+// at the newest version each second.
 func (r *Streams) Follow(ctx context.Context, log *slog.Logger) {
-	for {
-		timer := time.NewTimer(probeEvery + rand.N(probeEvery/5))
+	ticker := time.NewTicker(glanceEvery)
+	defer ticker.Stop()
+	for due := time.Now(); ; {
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-ticker.C:
 		}
-		if err := r.Probe(ctx); err != nil && ctx.Err() == nil {
+		var err error
+		if time.Now().Before(due) {
+			err = r.glance(ctx)
+		} else {
+			err = r.Probe(ctx)
+			due = time.Now().Add(probeEvery)
+		}
+		if err != nil && ctx.Err() == nil {
 			log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
 		}
 	}
+}
+
+// glance looks at the newest version of each etcd, if that was served since the last glance. If etcd does not hold it, a probe
+// finds out why.
+func (r *Streams) glance(ctx context.Context) (failed error) {
+	for _, s := range r.takeNewest() {
+		what, err := s.of.ask.lookUntilAnswered(ctx, s.witness, s.asOf())
+		switch {
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case what == other, what == ahead:
+			return errors.Join(failed, r.Probe(ctx))
+		default:
+			s.answered(what)
+		}
+	}
+	return failed
+}
+
+// takeNewest gives the newest version of each etcd that was served since it was asked last.
+func (r *Streams) takeNewest() (taken []*sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.streams {
+		if s := c.etcd.newestLocked(); s != nil && c.etcd.glanced != s.step() {
+			c.etcd.glanced = s.step()
+			taken = append(taken, s)
+		}
+	}
+	return taken
 }
 
 // Probe asks each etcd about what is newest of it, and about some of what was served since the last probe.

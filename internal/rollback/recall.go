@@ -54,8 +54,8 @@ func (c *Stream) Recall(r Recalled) {
 func resumeLocked(c *Stream, at uint64, r Recalled) {
 	c.history.earlier = append(c.history.earlier, c.all.rollbacks...)
 	since := c.all.now()
-	if taken := c.all.taken; !taken.IsZero() {
-		since = taken.Add(-postgres.UnprovenFor)
+	if !c.all.verified.IsZero() {
+		since = c.all.verified
 	}
 	c.place.resume(at, since)
 	for _, rv := range r.Newest {

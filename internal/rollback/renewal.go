@@ -74,42 +74,52 @@ func doubtOfRecord(past uint64) *doubt {
 	}
 }
 
-// settled returns an error while a list may come from a cache that was begun in the old history. It reports whether the cache is
-// known to have nothing of that.
-func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (anew bool, err error) {
+// cacheAge is what is known of the cache from which a list came that can be trusted.
+type cacheAge int
+
+const (
+	cacheUndoubted cacheAge = iota // nothing speaks against it
+	cacheAbsent                    // there is none: lists and watches come from etcd
+	cacheNew                       // it was begun in the new history
+)
+
+// settled returns an error while a list may come from a cache that was begun in the old history.
+func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
 	if listed < d.past {
-		return true, nil
+		return cacheNew, nil
 	}
 	p, err := d.fork.find(ctx)
 	if err != nil {
-		return false, err
+		return cacheUndoubted, err
 	}
 	if p.nothingOld() || !d.later && p.isNew(d.began) {
-		return false, nil // Nothing of the old history was served to this process, or to the stream.
+		return cacheUndoubted, nil // Nothing of the old history was served to this process, or to the stream.
 	}
 	if !d.begins.IsZero() && p.isNew(d.begins) {
-		return true, nil // It was begun when the new history was there.
+		return cacheNew, nil // It was begun when the new history was there.
 	}
 	server, watches := a.watcher()
 	if !watches {
-		return false, nil
+		return cacheUndoubted, nil
 	}
 	now, err := a.trueNow(ctx)
 	if err != nil {
-		return false, err
+		return cacheUndoubted, err
 	}
-	if anew, err := d.begunSince(ctx, server); anew || err != nil {
-		return anew, err
-	}
-	if anew, err := d.begunAnew(ctx, server, d.from(p.shared())); anew || err != nil {
-		return anew, err
+	for _, begun := range []func() (bool, error){
+		func() (bool, error) { return d.begunSince(ctx, server) },
+		func() (bool, error) { return d.begunAnew(ctx, server, d.from(p.shared())) },
+	} {
+		if anew, err := begun(); anew || err != nil {
+			return cacheNew, err
+		}
 	}
 	if a.uncached(ctx) {
-		return true, nil
+		return cacheAbsent, nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
 	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
-	return false, d.compare(ctx, a)
+	return cacheUndoubted, d.compare(ctx, a)
 }
 
 // compare returns an error if the cache is not shown to have what etcd has. It compares them when that is due.

@@ -163,6 +163,9 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 			require.NoError(t, err)
 			return at
 		}
+		server.uncached = true
+		require.Empty(t, at(c, "80"), "where nothing is cached says nothing of the caches of others")
+		server.uncached = false
 		server.begun, server.now = 90, 95 // restarted
 		require.Equal(t, "95", at(c, "95"), "the first says where")
 		c.Listing(delta.CauseHistoryReversed)
@@ -171,6 +174,10 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		server.now = 99
 		require.Equal(t, "95", at(quiet, "99"))
 		require.Equal(t, "95", at(quiet, "93"), "its list began before")
+		time.Sleep(2 * baseFor)
+		require.Equal(t, "99", at(quiet, "99"), "that was too long ago")
+		time.Sleep(2 * baseFor)
+		require.Equal(t, "95", at(quiet, "95"), "and here it begins again")
 		quiet.trust.doubt = nil
 		require.Empty(t, at(quiet, "99"), "its cache may have something of the old history after 95")
 		quiet.Listing(delta.CauseHistoryReversed)

@@ -17,6 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/canonical"
+	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -81,22 +82,22 @@ type modelStream struct {
 }
 
 type model struct {
-	t       *testing.T
-	etcds   [2]*modelEtcd
-	streams []*modelStream
-	all     *Streams
-	queue   *deltafifo.Queue
-	old     bool // the API server was not restarted with its etcd
-	probed  time.Time
-	entries map[*kube.Object]*modelVersion
-	writes  int
-	undone  bool      // something that was served was undone
-	killed  bool      // a recorder was
-	begun   time.Time // when the recorder has
+	t        *testing.T
+	etcds    [2]*modelEtcd
+	streams  []*modelStream
+	all      *Streams
+	queue    *deltafifo.Queue
+	old      bool // the API server was not restarted with its etcd
+	probed   time.Time
+	entries  map[*kube.Object]*modelVersion
+	writes   int
+	undone   bool      // something that was served was undone
+	killed   bool      // a recorder was
+	verified time.Time // what the record has for that
 }
 
 func newModel(t *testing.T) *model {
-	m := &model{t: t, entries: map[*kube.Object]*modelVersion{}}
+	m := &model{t: t, entries: map[*kube.Object]*modelVersion{}, verified: time.Now()}
 	for i := range m.etcds {
 		m.etcds[i] = &modelEtcd{archive: archive{now: 100 + 100_000*i}}
 	}
@@ -115,11 +116,11 @@ func newModel(t *testing.T) *model {
 }
 
 // begin is the start of a recorder.
-func (m *model) begin(taken time.Time) {
-	m.all, m.queue = New(Options{}), deltafifo.New(deltafifo.Options{})
+func (m *model) begin(verified time.Time) {
+	m.all, m.queue = New(Options{Verified: verified}), deltafifo.New(deltafifo.Options{})
 	announced := make(chan struct{})
 	close(announced)
-	m.all.announced, m.all.taken, m.probed, m.begun = announced, taken, time.Now(), time.Now()
+	m.all.announced, m.probed = announced, time.Now()
 	of := map[*Stream]*modelStream{}
 	for _, s := range m.streams {
 		s.claims = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
@@ -149,17 +150,23 @@ func (s *modelStream) told(proof string) { s.reversed = proof }
 
 // Recall takes over what is on record.
 func (s *modelStream) recall(m *model) {
-	since, unproven := m.all.taken.Add(-postgres.UnprovenFor), []postgres.Version(nil)
+	unproven, last := []postgres.Version(nil), []postgres.Version(nil)
 	var newest []string
 	for _, row := range s.rows {
-		if row.generation == s.generationOnRecord() {
-			newest = append(newest, row.ResourceVersion)
-			if !row.deleted && !row.observed.Before(since) {
-				unproven = append(unproven, postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.observed})
-			}
+		if row.generation != s.generationOnRecord() {
+			continue
+		}
+		newest = append(newest, row.ResourceVersion)
+		v := postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.observed}
+		switch {
+		case row.deleted:
+		case row.observed.Before(m.all.verified):
+			last = []postgres.Version{v}
+		default:
+			unproven, last = append(unproven, v), nil
 		}
 	}
-	s.claims.Recall(Recalled{Unverified: unproven})
+	s.claims.Recall(Recalled{Unverified: append(last, unproven...)})
 	s.claims.Recall(Recalled{Position: strconv.Itoa(s.position), Newest: newest})
 	if l := s.living; l != nil {
 		s.claims.all.mu.Lock()
@@ -252,10 +259,6 @@ func (m *model) deliver(s *modelStream, most int) {
 		}
 	}
 }
-
-// again is how long nobody kills a recorder that has just begun. One that ends before its first probe, and has recorded what was
-// served long after what it took over, leaves what the next does not look at.
-const again = 2 * probeEvery
 
 // restore puts the first etcd back to its snapshot, once: before the record has the lists that follow, nobody can tell another
 // rollback from the first.
@@ -370,6 +373,7 @@ func (m *model) commit(most int) {
 		}
 	}
 	m.queue.Done(len(entries))
+	m.verified = times.Later(m.verified, m.all.Verified())
 }
 
 func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
@@ -515,9 +519,6 @@ func (m *model) step(step modelStep) {
 		}
 		m.deliver(m.streams[step.Stream%4], step.Many)
 	case step.What < 25:
-		if m.killed && time.Since(m.begun) < again {
-			break
-		}
 		taken := time.Time{}
 		for _, s := range m.streams {
 			if s.positioned.After(taken) {
@@ -525,7 +526,7 @@ func (m *model) step(step modelStep) {
 			}
 		}
 		m.killed = true
-		m.begin(taken)
+		m.begin(times.Earlier(m.verified, taken))
 	}
 	time.Sleep(step.Pause)
 	if time.Since(m.probed) >= probeEvery {

@@ -28,7 +28,7 @@ type Streams struct {
 	rollbacks []earlier // those found by this process; protected by mu
 	record    func(ctx context.Context, proof string, gaps []Gap) error
 	served    time.Time        // when a stream was served something last; protected by mu
-	taken     time.Time        // when the recorder before this one was served last, by the clock of the record; zero if there was none
+	verified  time.Time        // as in Options
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -61,14 +61,15 @@ type Options struct {
 	Now func() time.Time
 	// Record queues the gaps of streams that leave a history together, as one entry (I3); nil for nowhere.
 	Record func(ctx context.Context, proof string, gaps []Gap) error
-	// Taken is when the recorder before this one was served last, by the clock of the record; zero if there was none.
-	Taken time.Time
+	// Verified is up to when the recorders before this one have recorded, and found in etcd again what they had. It is by the clock
+	// of the record, and zero if there were none.
+	Verified time.Time
 }
 
 // New gives no streams yet.
 func New(options Options) *Streams {
 	r := &Streams{
-		identity: options.Identity, now: options.Now, record: options.Record, taken: options.Taken,
+		identity: options.Identity, now: options.Now, record: options.Record, verified: options.Verified,
 	}
 	r.ties = tiesOf(r)
 	if r.identity == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -63,11 +64,11 @@ func (p *firstPage) trusted(ctx context.Context) (at string, err error) {
 	if err := p.isInEtcd(ctx); err != nil {
 		return "", err
 	}
-	anew, err := p.renewed(ctx)
+	cache, err := p.renewed(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.base(anew), nil
+	return p.base(cache), nil
 }
 
 // elsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history. That was
@@ -83,14 +84,13 @@ func (p *firstPage) elsewhere(ctx context.Context) bool {
 	return err == nil && elsewhere
 }
 
-// renewed returns an error while the list may come from a cache that was begun in the old history. It reports whether the cache
-// is known to have nothing of that.
-func (p *firstPage) renewed(ctx context.Context) (anew bool, err error) {
+// renewed returns an error while the list may come from a cache that was begun in the old history.
+func (p *firstPage) renewed(ctx context.Context) (cacheAge, error) {
 	p.of.all.mu.Lock()
 	d := p.of.trust.doubt
 	p.of.all.mu.Unlock()
 	if d == nil {
-		return false, nil
+		return cacheUndoubted, nil
 	}
 	return d.settled(ctx, &p.of.ask, p.at)
 }
@@ -151,19 +151,26 @@ func (p *firstPage) isInEtcd(ctx context.Context) error {
 	return nil
 }
 
-// base is where the others in this etcd were listed after a rollback, "" if the stream is the first or need not be listed
-// there. A cache that is not known to have begun anew may have something of the old history after an earlier revision.
-func (p *firstPage) base(anew bool) (at string) {
+// baseFor is how long others are listed where the first was. To list all resources takes some seconds.
+const baseFor = 10 * time.Second
+
+// base is where the others in this etcd were listed after a rollback, "" if nobody was or the stream need not be listed there. The
+// first stream whose cache has begun anew says where. All caches of a restarted API server begin at about the same revision, and
+// can be watched from there. A cache of which that is not known may have something of the old history after an earlier revision.
+func (p *firstPage) base(cache cacheAge) (at string) {
 	p.of.all.mu.Lock()
 	defer p.of.all.mu.Unlock()
 	etcd := p.of.etcd
 	if !p.of.history.reversed {
 		return ""
 	}
-	if etcd.base == 0 {
-		etcd.base = p.at
+	if time.Since(etcd.based) > baseFor {
+		etcd.base = 0 // Caches may have begun anew since, and cannot be watched from there.
 	}
-	if anew || etcd.base > p.at {
+	if etcd.base == 0 && cache == cacheNew {
+		etcd.base, etcd.based = p.at, time.Now()
+	}
+	if etcd.base != 0 && (cache != cacheUndoubted || etcd.base > p.at) {
 		at = strconv.FormatUint(etcd.base, 10)
 	}
 	return at

@@ -2,7 +2,6 @@ package spooling
 
 import (
 	"cmp"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,8 +71,6 @@ func (l *Leftover) sample(e *deltafifo.Entry) {
 		return
 	}
 	l.Unproven = append(l.Unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
-	since := e.Observed.Add(-postgres.UnprovenFor)
-	l.Unproven = slices.DeleteFunc(l.Unproven, func(v postgres.Version) bool { return v.Observed.Before(since) })
 	if last := len(l.Unproven) - 1; last >= rollback.KeptSamples {
 		thinned := l.Unproven[:0]
 		for i, v := range l.Unproven {

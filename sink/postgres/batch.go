@@ -25,6 +25,7 @@ type Batch struct {
 	stats    EncodeStats
 	changed  bool // whether there is anything to commit
 	offset   Offset
+	verified *time.Time // for heads.verified_at, nil to leave that
 
 	dirty   []*Stream
 	touched []*gap

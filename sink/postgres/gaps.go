@@ -15,7 +15,7 @@ import (
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
 	if w.gap != nil && m.Cause.Divides(w.gap.Cause) {
-		// From here on resource versions mean something else, whatever was the matter before. The gap that follows begins where this one did.
+		// From here on resource versions mean something else, whatever was the matter before. The gap that follows says where it begins.
 		e.closeGap(b, st, delta.OutcomeRelisted, w.at.Complete)
 	}
 	if w.gap == nil {

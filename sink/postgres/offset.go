@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,6 +17,14 @@ type Offset struct {
 // SetOffset says what the commit writes of the recorder's spool, even if the batch is empty. Without this call, the record notes no
 // spool.
 func (b *Batch) SetOffset(o Offset) { b.offset = o }
+
+// SetVerified says that what was observed before then was found in etcd again. The record keeps the latest that it was told with
+// a batch that has something to commit. Zero says nothing.
+func (b *Batch) SetVerified(until time.Time) {
+	if b.verified = nil; !until.IsZero() {
+		b.verified = &until
+	}
+}
 
 // next is the value of heads.spool_next: NULL without a spool.
 func (o Offset) next() *int64 {

@@ -181,7 +181,7 @@ func (t *takeover) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time
 		return t.nameTaken(err)
 	}
 	origin := chain.Genesis(t.cfg.ClusterUID)
-	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.heads (cluster, epoch, seq, batch, digest, observed_at) VALUES ($1, 0, 0, 0, $2, $3)`,
+	_, err = tx.Exec(ctx, `INSERT INTO kuberewind.heads (cluster, epoch, seq, batch, digest, observed_at, verified_at) VALUES ($1, 0, 0, 0, $2, $3, $3)`,
 		t.info.Cluster, origin[:], now)
 	return err
 }
@@ -201,8 +201,8 @@ func (t *takeover) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 	var digest []byte
 	err := tx.QueryRow(ctx, `
 		UPDATE kuberewind.heads SET epoch = epoch + 1 WHERE cluster = $1
-		RETURNING epoch, seq, batch, digest, observed_at, spool, coalesce(spool_next, 0)`, t.info.Cluster).
-		Scan(&h.epoch, &h.seq, &h.batch, &digest, &t.info.Observed, &t.info.Offset.Spool, &t.info.Offset.Next)
+		RETURNING epoch, seq, batch, digest, observed_at, spool, coalesce(spool_next, 0), verified_at`, t.info.Cluster).
+		Scan(&h.epoch, &h.seq, &h.batch, &digest, &t.info.Observed, &t.info.Offset.Spool, &t.info.Offset.Next, &t.info.Verified)
 	if err != nil {
 		return fmt.Errorf("take over the head of the record: %w", err)
 	}

@@ -75,7 +75,7 @@ func TestDatabaseThatCannotBeReachedIsAnErrorThatMayPass(t *testing.T) {
 
 func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 	r := record(t, newDatabase(t))
-	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 1, Observed: noon, Started: noon}, utcInfo(r.sink.Info()))
+	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 1, Observed: noon, Verified: noon, Started: noon}, utcInfo(r.sink.Info()))
 	r.now = noon.Add(time.Minute)
 	r.commit(watched(r.pods(), delta.Added, made(t, "a", "x", newUID(), "1", `1`)))
 	head := all[string](t, r.db, `SELECT encode(digest, 'hex') FROM kuberewind.heads WHERE cluster = $1`, r.cluster())[0]
@@ -83,7 +83,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 	r.reopen()
 	require.Equal(t, head, hex.EncodeToString(r.sink.Info().Head))
 	require.JSONEq(t, `{"include":["*"]}`, string(r.sink.Info().Config))
-	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 2, AfterSeq: 1, Observed: noon.Add(time.Minute), Started: noon.Add(time.Hour), Resumed: true}, utcInfo(r.sink.Info()))
+	require.Equal(t, Info{Cluster: r.cluster(), Epoch: 2, AfterSeq: 1, Observed: noon.Add(time.Minute), Verified: noon, Started: noon.Add(time.Hour), Resumed: true}, utcInfo(r.sink.Info()))
 	require.Equal(t, []string{"2 00:59:00 1"},
 		all[string](t, r.db, `SELECT format('%s %s %s', epoch, to_at - from_at, after_seq) FROM kuberewind.pauses WHERE cluster = $1`, r.cfg.ClusterName))
 	require.Equal(t, []string{`1 0 test v0 ["*"]`, `2 1 test v0 ["*"]`},
@@ -108,7 +108,7 @@ func TestAPauseBeginsWithTheLastThingThatWasSeen(t *testing.T) {
 }
 
 func utcInfo(i Info) Info {
-	i.Observed, i.Started, i.Head, i.Config = i.Observed.UTC(), i.Started.UTC(), nil, nil
+	i.Observed, i.Verified, i.Started, i.Head, i.Config = i.Observed.UTC(), i.Verified.UTC(), i.Started.UTC(), nil, nil
 	return i
 }
 

@@ -16,11 +16,12 @@ type Prior struct {
 	cluster  int32
 	afterSeq int64     // Info.AfterSeq
 	observed time.Time // Info.Observed
+	verified time.Time // Info.Verified
 }
 
 // Prior gives what is on record of the cluster.
 func (s *Sink) Prior() *Prior {
-	return &Prior{pool: s.tenure.pool, cluster: s.info.Cluster, afterSeq: s.info.AfterSeq, observed: s.info.Observed}
+	return &Prior{pool: s.tenure.pool, cluster: s.info.Cluster, afterSeq: s.info.AfterSeq, observed: s.info.Observed, verified: s.info.Verified}
 }
 
 // Position is the resource version at which the stream of a resource in all namespaces can go on, whether it is open or not.

@@ -44,13 +44,8 @@ func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
 	return found, nil
 }
 
-const (
-	// UnprovenFor covers what an earlier recorder may have recorded after its last look whether etcd was put back. A recorder
-	// looks every ten seconds or so.
-	UnprovenFor = 30 * time.Second
-	// unproven is how many of these versions are looked at.
-	unproven = 24
-)
+// unproven is how many versions of a recorder before this one are looked at.
+const unproven = 96
 
 // A Version is one of an object, as it was served when it was new.
 type Version struct {
@@ -58,24 +53,26 @@ type Version struct {
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last. Half a minute can have many rows, of which the query takes a few, the newest among them.
+// findUnproven joins the lives last. Some seconds can have many rows, of which the query takes a few, the newest among them.
 // A batch may be gone with its day; its rows are gone, too. It leaves out names that were cut, because the server cannot be asked for them.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
-		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n, count(*) OVER () AS total
+		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n,
+			count(*) FILTER (WHERE d.observed_at >= $3) OVER () AS total, row_number() OVER (PARTITION BY d.stream ORDER BY d.seq DESC) AS back
 		FROM kuberewind.deltas_data d
-		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source = $4 AND d.type IN ($5, $6) AND NOT EXISTS (
+		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $9 AND d.source = $4 AND d.type IN ($5, $6) AND NOT EXISTS (
 			SELECT FROM kuberewind.gaps_data g LEFT JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.closed_batch
 			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND (g.closed_batch IS NULL OR b.last_seq >= d.seq))) AS d
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
-	WHERE d.n % greatest(d.total / $8, 1) = 0 AND position('…' in l.name) = 0 ORDER BY d.n DESC`
+	WHERE (d.observed_at >= $3 AND d.n % greatest(d.total / $8, 1) = 0 OR d.back = 1) AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
 func (p *Prior) unprovenArgs() []any {
-	return []any{p.cluster, p.afterSeq - recentDeltas, p.observed.Add(-UnprovenFor), delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven}
+	return []any{p.cluster, p.afterSeq - recentDeltas, p.verified, delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven, p.verified.Add(-recentFor)}
 }
 
-// Unproven gives, by the number of their stream, some of the versions that were recorded last before this writer. They are
-// spread over all of that time. Those of a history that has gone backwards since are left out.
+// Unproven gives, by the number of their stream, versions on record that no recorder has found in etcd again: all, or some that
+// are spread over all of that time. With them it gives the newest version of each stream, because etcd may have been put back
+// further than to where a recorder has looked. Those of a history that has gone backwards since are left out.
 func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {

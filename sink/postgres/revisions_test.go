@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -36,13 +37,20 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "4"), watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
-	r.now = noon.Add(2 * UnprovenFor)
+	r.now = noon.Add(time.Minute)
+	verified := r.encode(watched(pods, delta.Added, made(t, "ns", "older", "2", "6", "{}")))
+	verified.SetVerified(r.now.Add(time.Second))
+	require.NoError(t, r.sink.Commit(t.Context(), verified))
+	r.now = r.now.Add(time.Minute)
 	var items []Item
 	const many = 10*unproven + 5
 	for i := range many {
 		items = append(items, watched(pods, delta.Added, made(t, "ns", fmt.Sprint("x", i), fmt.Sprint("u", i), fmt.Sprint(100+i), "{}")))
 	}
 	r.commit(append(items, watched(pods, delta.Deleted, made(t, "ns", "x0", "u0", "900", "{}")))...)
+	earlier := r.encode(watched(pods, delta.Added, made(t, "ns", "last", "l", "901", "{}")))
+	earlier.SetVerified(noon) // never goes back
+	require.NoError(t, r.sink.Commit(t.Context(), earlier))
 	look := func() []Version {
 		r.reopen()
 		pods = r.pods()
@@ -53,8 +61,8 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	found := look()
 	require.InDelta(t, unproven, len(found), 1)
 	require.Equal(t, r.now, found[0].Observed.UTC())
-	require.Equal(t, []string{"ns", "x4", "u4", "104"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
-	require.Equal(t, fmt.Sprint("x", many-1), found[len(found)-1].Name, "the newest among them")
+	require.Equal(t, []string{"ns", "x5", "u5", "105"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
+	require.Equal(t, "last", found[len(found)-1].Name, "the newest among them")
 
 	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))
 	require.Empty(t, look(), "it is known to be of another history")
