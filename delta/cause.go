@@ -7,7 +7,7 @@ type Cause string
 const (
 	CauseFirstList       Cause = "first_list"       // nothing was recorded yet
 	CauseConfiguration   Cause = "configuration"    // more is to be recorded than before
-	CauseExpired         Cause = "expired"          // 410: the history from the position on is gone
+	CauseExpired         Cause = "expired"          // 410: the history from the position on is gone; or objects may have outlived a definition
 	CauseForbidden       Cause = "forbidden"        // 403
 	CauseUnauthorized    Cause = "unauthorized"     // 401
 	CauseNotFound        Cause = "not_found"        // 404: the resource is not served

@@ -9,7 +9,7 @@ type MarkerKind string
 const (
 	Interrupted MarkerKind = "interrupted" // the stream cannot go on: a gap opens
 	Resumed     MarkerKind = "resumed"     // it goes on, and nothing was missed: the gap closes
-	Replaced    MarkerKind = "replaced"    // a list is complete, up to ToRV: the gap closes, or the list is one
+	Replaced    MarkerKind = "replaced"    // a list is complete, up to ToRV: the gap closes, or the list is itself a gap
 	Compared    MarkerKind = "compared"    // every living object was compared with what is served under the schema in Detail
 )
 

@@ -85,7 +85,7 @@
 // # Knobs
 //
 //   - Options.MaxBytes, 256 MiB: the bound on what is held.
-//   - Options.Spool, Codec, Left, Mark, OnSpill: where to spill to, and what is there from a process before.
+//   - Options.Spool, Codec, Left, OnSpill: where to spill to, and what is there from a process before.
 //   - Options.SpillAfter, 30 s: for how long an entry may wait in memory only.
 //   - Options.BookmarkLinger, 5 s: for how long Next lets a batch wait that has nothing but bookmarks.
 //   - Options.Now, time.Now: the clock that stamps entries.
