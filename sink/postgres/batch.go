@@ -24,11 +24,16 @@ type Batch struct {
 	sweep    *sweepRow // nil for none
 	stats    EncodeStats
 	changed  bool // whether there is anything to commit
-	offset   Offset
-	verified *time.Time // for heads.verified_at, nil to leave that
+	notes    notes
 
 	dirty   []*Stream
 	touched []*gap
+}
+
+// notes are what a commit writes of the recorder into the head.
+type notes struct {
+	offset   Offset
+	verified *time.Time // for heads.verified_at, nil to leave that
 }
 
 // copies are the rows of a batch that COPY sends.

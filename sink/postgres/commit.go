@@ -210,7 +210,7 @@ func (c *committer) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) erro
 	batch.Queue(`
 		UPDATE kuberewind.heads SET seq = $5, batch = batch + 1, digest = $6, observed_at = $7, spool = $8, spool_next = $9, verified_at = greatest(verified_at, $10)
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.after.seq, b.after.digest[:], micros(b.after.observed), b.offset.Spool, b.offset.next(), b.verified,
+		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.after.seq, b.after.digest[:], micros(b.after.observed), b.notes.offset.Spool, b.notes.offset.next(), b.notes.verified,
 	).Exec(func(tag pgconn.CommandTag) error {
 		moved = tag.RowsAffected() == 1
 		return nil

@@ -16,13 +16,13 @@ type Offset struct {
 
 // SetOffset says what the commit writes of the recorder's spool, even if the batch is empty. Without this call, the record notes no
 // spool.
-func (b *Batch) SetOffset(o Offset) { b.offset = o }
+func (b *Batch) SetOffset(o Offset) { b.notes.offset = o }
 
 // SetVerified says that what was observed before then was found in etcd again. The record keeps the latest that it was told with
 // a batch that has something to commit. Zero says nothing.
 func (b *Batch) SetVerified(until time.Time) {
-	if b.verified = nil; !until.IsZero() {
-		b.verified = &until
+	if b.notes.verified = nil; !until.IsZero() {
+		b.notes.verified = &until
 	}
 }
 
@@ -37,7 +37,7 @@ func (o Offset) next() *int64 {
 
 // commitEmpty writes the offset of the spool, if there is one: the record must note each entry that leaves the queue (I7).
 func (s *Sink) commitEmpty(ctx context.Context, b *Batch) error {
-	if b.offset.Spool != nil {
+	if b.notes.offset.Spool != nil {
 		if _, err := s.committer.commit(ctx, b); err != nil {
 			return fmt.Errorf("write the spool's offset of cluster %q: %w", s.cfg.ClusterName, explain(err))
 		}
@@ -51,7 +51,7 @@ func (c *committer) moveOffset(ctx context.Context, conn *pgx.Conn, b *Batch) er
 	tag, err := conn.Exec(ctx, `
 		UPDATE kuberewind.heads SET spool = $5, spool_next = CASE WHEN spool = $5 THEN greatest(spool_next, $6) ELSE $6 END
 		WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
-		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.offset.Spool, b.offset.next())
+		c.cluster, b.after.epoch, b.before.seq, b.before.batch, b.notes.offset.Spool, b.notes.offset.next())
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
