@@ -73,9 +73,9 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	require.NoError(t, f.Add(obj("b", "2", "7")))
 	entries := next(t, q)
 	missed := entries[1].Observed.Add(-time.Nanosecond)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"6", missed}))
-	require.NoError(t, f.InterruptedSince("forbidden", "", Until{"8", entries[1].Observed}))
-	require.NoError(t, f.InterruptedSince("unreachable", "", Until{"", missed}))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Begin{"6", missed}))
+	require.NoError(t, f.InterruptedSince("forbidden", "", Begin{"8", entries[1].Observed}))
+	require.NoError(t, f.InterruptedSince("unreachable", "", Begin{"", missed}))
 	at := entries[1].Observed
 	entries = next(t, q)
 	require.Equal(t, []string{
@@ -93,7 +93,7 @@ func TestStreamsAreInterruptedTogetherByOneEntry(t *testing.T) {
 	require.NoError(t, other.Add(obj("b", "2", "7")))
 	before := next(t, q)
 	since := before[0].Observed.Add(-time.Second)
-	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Late{{"a", Until{}}, {"b", Until{"6", since}}, {"c", Until{"8", since}}}))
+	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Late{{"a", Begin{}}, {"b", Begin{"6", since}}, {"c", Begin{"8", since}}}))
 	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", nil), "there is nobody to interrupt")
 	entries := next(t, q)
 	require.Len(t, entries, 1)
@@ -245,7 +245,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	require.NoError(t, f.Add(obj("a", "1", "5")))
 	entries := next(t, q)
 	since := entries[0].Observed.Add(-time.Second)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since}))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Begin{"58", since}))
 	entries = next(t, q)
 	marker := entries[len(entries)-1].Marker
 	require.Equal(t, "5", marker.FromRV)
@@ -256,7 +256,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 func TestAnInterruptionMayBeginBeforeAnythingWasEnqueued(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	since := time.Now().Add(-time.Minute)
-	require.NoError(t, f.InterruptedSince("history_reversed", "", Until{"58", since}))
+	require.NoError(t, f.InterruptedSince("history_reversed", "", Begin{"58", since}))
 	marker := next(t, q)[0].Marker
 	require.Equal(t, "58", marker.FromRV)
 	require.Equal(t, since, marker.FromTime)

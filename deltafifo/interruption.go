@@ -17,29 +17,29 @@ type interruption struct {
 // Interrupted enqueues a marker that says that the stream cannot proceed, and why. Saying the same cause again has no
 // effect. It blocks until there is room.
 func (f *FIFO) Interrupted(cause delta.Cause, detail string) error {
-	return f.InterruptedSince(cause, detail, Until{})
+	return f.InterruptedSince(cause, detail, Begin{})
 }
 
-// Until is up to where a stream is known to be complete. The zero value is its position. Without a ResourceVersion it is the
+// Begin is where a gap begins: up to there the stream is known to be complete. The zero value is its position. Without a ResourceVersion it is the
 // stream's own, since Time at the latest.
-type Until struct {
+type Begin struct {
 	ResourceVersion string
 	Time            time.Time // when it was complete up to there
 }
 
 // InterruptedSince is Interrupted for a failure that is noticed late. What was enqueued after that time, or with a later
 // version, may be incomplete. If nothing was enqueued, the consumer of the marker knows whether the stream had come that far.
-func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, until Until) error {
+func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, begin Begin) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	rv, at := f.tail.completeUntil(until)
+	rv, at := f.tail.completeUntil(begin)
 	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }
 
 // Late is a stream that was interrupted before that was noticed.
 type Late struct {
 	Stream any // its handle
-	Until  Until
+	Begin  Begin
 }
 
 // InterruptTogether enqueues one entry that says of several streams that they cannot proceed, and why. So all of it is
@@ -53,7 +53,7 @@ func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail
 	for _, s := range streams {
 		f := q.FIFO(FIFOOptions{Stream: s.Stream})
 		defer f.Close()
-		rv, at := f.tail.completeUntil(s.Until)
+		rv, at := f.tail.completeUntil(s.Begin)
 		if first == nil {
 			first, e.Marker = f, &delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at}
 			continue

@@ -72,18 +72,18 @@ func (t *Tail) position() (string, time.Time) {
 }
 
 // completeUntil gives the position of the stream, or what comes before it.
-func (t *Tail) completeUntil(until Until) (rv string, at time.Time) {
+func (t *Tail) completeUntil(begin Begin) (rv string, at time.Time) {
 	rv, at = t.position()
-	if until == (Until{}) {
+	if begin == (Begin{}) {
 		return rv, at
 	}
-	order, known := delta.Compare(until.ResourceVersion, rv)
-	late, ahead := rv == "" || until.Time.Before(at), known && order < 0
+	order, known := delta.Compare(begin.ResourceVersion, rv)
+	late, ahead := rv == "" || begin.Time.Before(at), known && order < 0
 	if late {
-		at = until.Time
+		at = begin.Time
 	}
-	if until.ResourceVersion != "" && (ahead || !known && late) {
-		rv = until.ResourceVersion
+	if begin.ResourceVersion != "" && (ahead || !known && late) {
+		rv = begin.ResourceVersion
 	}
 	return rv, at
 }

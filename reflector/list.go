@@ -48,7 +48,7 @@ func (l *lister) due() bool {
 
 // list brings one consistent list to the store. It returns what was read of the
 // watch in the meantime, nil if nothing was.
-func (l *lister) list(ctx context.Context) (*stream, error) {
+func (l *lister) list(ctx context.Context) (*openWatch, error) {
 	// Not within the gate: others can list meanwhile, and what is listed is new when the store takes it in.
 	if err := l.options.BeforeList(ctx); err != nil {
 		return nil, fmt.Errorf("list %s: %w", l.source.what, err)
@@ -58,7 +58,7 @@ func (l *lister) list(ctx context.Context) (*stream, error) {
 		return nil, fmt.Errorf("list %s: waiting for a turn: %w", l.source.what, err)
 	}
 	defer release()
-	var ahead *stream
+	var ahead *openWatch
 	for try := range listTries {
 		ahead, err = l.generation(ctx, l.limit(try))
 		if !errors.Is(err, errNewGeneration) {
@@ -94,7 +94,7 @@ func (l *lister) failed(err error) error {
 }
 
 // generation reads one list from its first page to its last.
-func (l *lister) generation(ctx context.Context, limit int64) (_ *stream, err error) {
+func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err error) {
 	g := &generation{l: l}
 	defer func() {
 		if err != nil {
@@ -251,7 +251,7 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 
 // finish closes the list in the store and, I1, only then takes its resource
 // version for the position.
-func (g *generation) finish() (*stream, error) {
+func (g *generation) finish() (*openWatch, error) {
 	l := g.l
 	if len(g.late) > 0 {
 		// The list was announced before these were met: they need a word of

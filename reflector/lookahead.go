@@ -35,8 +35,8 @@ type lookahead struct {
 	at     cursor
 	events []watch.Event
 	bytes  int64
-	open   *stream // nil if the watch has ended
-	tried  bool    // a watch was opened or refused before
+	open   *openWatch // nil if the watch has ended
+	tried  bool       // a watch was opened or refused before
 }
 
 func lookAhead(ctx context.Context, from *source, resourceVersion string) *lookahead {
@@ -54,13 +54,13 @@ func lookAhead(ctx context.Context, from *source, resourceVersion string) *looka
 
 // handOver ends the reading and returns what was read, with the watch if it is
 // still open.
-func (l *lookahead) handOver() *stream {
+func (l *lookahead) handOver() *openWatch {
 	close(l.halt)
 	<-l.done
 	s := l.open
 	if s == nil {
 		l.cancel()
-		return &stream{ahead: l.events}
+		return &openWatch{ahead: l.events}
 	}
 	s.ahead = l.events
 	stopWatch := s.cancel

@@ -146,7 +146,7 @@ func (r *Reflector) follow(ctx context.Context) error {
 		if err := r.timeline.check(ctx); err != nil {
 			return err
 		}
-		var ahead *stream
+		var ahead *openWatch
 		if r.lists.due() {
 			var err error
 			if ahead, err = r.lists.list(ctx); err != nil {

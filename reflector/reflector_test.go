@@ -48,9 +48,9 @@ import (
 func TestAnotherReflectorOfTheStoreGoesOnWhereOneEnded(t *testing.T) {
 	r := NewReflectorWithOptions(newServer(9), &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9"})
 	require.Equal(t, "9", r.ResumeResourceVersion())
-	require.NoError(t, r.handle(&stream{}, watch.Event{Type: watch.Added, Object: pod("a", "10")}))
+	require.NoError(t, r.handle(&openWatch{}, watch.Event{Type: watch.Added, Object: pod("a", "10")}))
 	require.Equal(t, "10", r.ResumeResourceVersion())
-	require.NoError(t, r.handle(&stream{}, watch.Event{Type: watch.Deleted, Object: pod("a", "11")}))
+	require.NoError(t, r.handle(&openWatch{}, watch.Event{Type: watch.Deleted, Object: pod("a", "11")}))
 	require.Equal(t, "10", r.ResumeResourceVersion(), "more deletes may have the same resource version")
 	require.Empty(t, NewReflectorWithOptions(newServer(9), &v1.Pod{}, &ledger{}, Options{}).ResumeResourceVersion())
 }

@@ -13,7 +13,7 @@ import (
 // restored to an older state accepts a resource version from its own future, and says nothing until it has caught up.
 type History interface {
 	// Reversed gives what proves that the server's history is not the one up to resourceVersion that the store was given, ""
-	// if nothing does. If the store has nothing, resourceVersion is "". After an error the stream is not watched.
+	// if nothing does. An implementation may have other streams leave that history, too. If the store has nothing, resourceVersion is "". After an error the stream is not watched.
 	Reversed(ctx context.Context, resourceVersion string) (proof string, err error)
 	// Truthful returns an error while a list does not show the present state. items are the list's first. A server lists from
 	// its cache, which may not know the present state yet. If at is not "", a list at exactly that resource version is better:

@@ -66,7 +66,7 @@ func (s *source) tryFresh() bool {
 }
 
 // openNext opens the next watch of the stream.
-func (s *source) openNext(ctx context.Context, from string) (*stream, error) {
+func (s *source) openNext(ctx context.Context, from string) (*openWatch, error) {
 	if s.useFresh && s.fresh != nil {
 		s.useFresh = false
 		return s.openAt(ctx, cache.ToListerWatcherWithContext(s.fresh()), from)
@@ -75,14 +75,14 @@ func (s *source) openNext(ctx context.Context, from string) (*stream, error) {
 }
 
 // open starts a watch. It changes nothing of the source.
-func (s *source) open(ctx context.Context, from string) (*stream, error) {
+func (s *source) open(ctx context.Context, from string) (*openWatch, error) {
 	return s.openAt(ctx, s.lw, from)
 }
 
-func (s *source) openAt(ctx context.Context, lw cache.ListerWatcherWithContext, from string) (*stream, error) {
+func (s *source) openAt(ctx context.Context, lw cache.ListerWatcherWithContext, from string) (*openWatch, error) {
 	seconds := int64(s.shortest.Seconds() * (1 + rand.Float64()))
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchGrace)
-	opened := &stream{ctx: ctx, cancel: cancel, asked: s.clock.Now()}
+	opened := &openWatch{ctx: ctx, cancel: cancel, asked: s.clock.Now()}
 	var err error
 	opened.watch, err = lw.WatchWithContext(ctx, metav1.ListOptions{
 		ResourceVersion:     from,
@@ -99,7 +99,7 @@ func (s *source) openAt(ctx context.Context, lw cache.ListerWatcherWithContext, 
 }
 
 // close stops a watch and tells the hook.
-func (s *source) close(opened *stream, err error) {
+func (s *source) close(opened *openWatch, err error) {
 	if opened.watch == nil {
 		return
 	}

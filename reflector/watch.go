@@ -23,8 +23,8 @@ const (
 	freshPause = 500 * time.Millisecond
 )
 
-// stream is one watch.
-type stream struct {
+// openWatch is one watch.
+type openWatch struct {
 	watch  watch.Interface // nil: it has ended, ahead is what is left of it
 	ahead  []watch.Event   // read ahead during a list, older than what watch gives
 	ctx    context.Context // ends with the watch; nil if watch is
@@ -36,7 +36,7 @@ type stream struct {
 	events int
 }
 
-func (s *stream) stop() {
+func (s *openWatch) stop() {
 	if s.watch != nil {
 		s.watch.Stop()
 		s.cancel()
@@ -45,7 +45,7 @@ func (s *stream) stop() {
 
 // watch brings one watch to the store until it ends: s if there is one already,
 // else one from where the cursor is. nil means that it ended cleanly.
-func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
+func (r *Reflector) watch(ctx context.Context, s *openWatch) (err error) {
 	if s == nil {
 		if s, err = r.source.openNext(ctx, r.place.at.Complete); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (r *Reflector) watch(ctx context.Context, s *stream) (err error) {
 }
 
 // consume reads a watch until it ends.
-func (r *Reflector) consume(ctx context.Context, s *stream) error {
+func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 	resync, stopResync := r.resyncs.timer()
 	defer func() { stopResync() }()
 	quiet := r.options.Clock.NewTimer(settleAfter)
@@ -117,7 +117,7 @@ func (r *Reflector) consume(ctx context.Context, s *stream) error {
 }
 
 // endOfStream is what a watch's clean end means.
-func (r *Reflector) endOfStream(s *stream) error {
+func (r *Reflector) endOfStream(s *openWatch) error {
 	now := r.options.Clock.Now()
 	r.place.at.ended(now)
 	if s.events == 0 && now.Sub(s.asked) < shortWatch {
@@ -127,7 +127,7 @@ func (r *Reflector) endOfStream(s *stream) error {
 }
 
 // handle brings one event to the store and, I1, only then moves the position.
-func (r *Reflector) handle(s *stream, event watch.Event) error {
+func (r *Reflector) handle(s *openWatch, event watch.Event) error {
 	if event.Type == watch.Error {
 		r.place.waited()
 		return inStream(fmt.Errorf("watch %s at resource version %s: %w",
@@ -150,7 +150,7 @@ func (r *Reflector) handle(s *stream, event watch.Event) error {
 }
 
 // works notes that a watch has shown that it works.
-func (r *Reflector) works(s *stream) error {
+func (r *Reflector) works(s *openWatch) error {
 	if s.works {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (r *Reflector) works(s *stream) error {
 
 // whenQuiet is called when a watch may have been quiet for long enough to mean
 // something, and returns when to ask again.
-func (r *Reflector) whenQuiet(ctx context.Context, s *stream) (time.Duration, error) {
+func (r *Reflector) whenQuiet(ctx context.Context, s *openWatch) (time.Duration, error) {
 	heard := r.options.Clock.Since(s.heard)
 	if heard < settleAfter {
 		return settleAfter - heard, nil

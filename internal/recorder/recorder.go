@@ -126,7 +126,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		}
 	})
 	g.Go(func() error {
-		r.etcds.Follow(ctx, r.env.log)
+		r.etcds.KeepProbing(ctx, r.env.log)
 		return nil
 	})
 	g.Go(func() error {

@@ -91,9 +91,9 @@ func nextEarlier(c *Stream) (found earlier, others []*Stream, more bool) {
 // leaveLate makes the stream leave its history, with a gap of its own.
 func leaveLate(c *Stream, found earlier) {
 	c.all.mu.Lock()
-	c.history.until = c.place.completeLocked(c.etcd, &evidence{}, nil)
+	c.history.gap = c.place.completeLocked(c.etcd, &evidence{}, nil)
 	if at := found.record.FromAt; !at.IsZero() {
-		c.history.until = deltafifo.Until{ResourceVersion: found.record.FromRV, Time: at}
+		c.history.gap = deltafifo.Begin{ResourceVersion: found.record.FromRV, Time: at}
 	}
 	d := doubtLocked(c, &fork{})
 	if d == nil && found.finder == nil {

@@ -39,7 +39,7 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
 		require.Equal(t, []string{proof}, *told)
-		until := late.ServedUntil()
+		until := late.GapBegin()
 		require.Equal(t, "48", until.ResourceVersion, "what was recorded since may not be complete")
 		require.Equal(t, began, until.Time)
 		proof, err = other.Reversed(t.Context(), "800")
@@ -98,7 +98,7 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		listed.Recall(Recalled{Position: "55"})
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *toldListed, "it was listed since")
-		until := held.ServedUntil().ResourceVersion
+		until := held.GapBegin().ResourceVersion
 		require.Empty(t, until, "where the gap begins is on record")
 		held.Listing(delta.CauseHistoryReversed)
 		held.Listed("")

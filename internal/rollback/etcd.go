@@ -104,10 +104,10 @@ func (e *etcd) holdsLocked(s *sample, now time.Time) {
 
 // heldSinceLocked is the newest version that it was seen to hold for certain, if that is newer than from, and settled before
 // something else.
-func (e *etcd) heldSinceLocked(from deltafifo.Until, before time.Time) deltafifo.Until {
+func (e *etcd) heldSinceLocked(from deltafifo.Begin, before time.Time) deltafifo.Begin {
 	for _, v := range e.settled {
 		if v.recorded.After(from.Time) && v.recorded.Add(settledAfter).Before(before) {
-			from = deltafifo.Until{ResourceVersion: strconv.FormatUint(v.asOf(), 10), Time: v.recorded}
+			from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(v.asOf(), 10), Time: v.recorded}
 		}
 	}
 	return from

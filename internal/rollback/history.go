@@ -9,7 +9,7 @@ type history struct {
 	number   int             // how many the stream has left, or may have
 	reversed bool            // it has left its history, and was not listed since
 	proof    string          // why it has left the last one
-	until    deltafifo.Until // up to where it was complete when it left alone
+	gap      deltafifo.Begin // where the gap begins
 	earlier  untold          // rollbacks found before it was opened, until it is known whether they were of its etcd
 }
 

@@ -49,7 +49,7 @@ func (c *Stream) Listed(resourceVersion string) {
 	if c.history.reversed && !c.listing.left {
 		return
 	}
-	c.history.reversed, c.history.until, c.history.earlier = false, deltafifo.Until{}, nil
+	c.history.reversed, c.history.gap, c.history.earlier = false, deltafifo.Begin{}, nil
 	c.trust.listedLocked(c.listing.anew)
 	c.place.listed(c.listing.began, c.listing.anew)
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {

@@ -59,14 +59,14 @@ func (p *place) movedTo(revision uint64) (at time.Time) {
 // completeLocked is up to where, and since when, a stream is complete, as far as is certain when its etcd was put back. What was
 // served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd
 // of the stream is not known to be that one, it was complete no longer than to last (I4).
-func (p *place) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Until {
-	from := deltafifo.Until{Time: p.since}
+func (p *place) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
+	from := deltafifo.Begin{Time: p.since}
 	if p.begin != 0 {
 		from.ResourceVersion = strconv.FormatUint(p.begin, 10)
 	}
 	from = in.heldSinceLocked(from, e.before)
 	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
-		from = deltafifo.Until{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
+		from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
 	}
 	if last != nil && !last.IsZero() && last.Before(from.Time) {
 		from.Time = *last

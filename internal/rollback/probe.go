@@ -14,9 +14,9 @@ const (
 	glanceEvery = time.Second
 )
 
-// Follow finds out whether the history of each etcd is the one on record, until ctx ends. It probes every ten seconds, and looks
+// KeepProbing finds out whether the history of each etcd is the one on record, until ctx ends. It probes every ten seconds, and looks
 // at the newest version each second.
-func (r *Streams) Follow(ctx context.Context, log *slog.Logger) {
+func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(glanceEvery)
 	defer ticker.Stop()
 	for due := time.Now(); ; {

@@ -68,18 +68,18 @@ func (c *Stream) LeftFor() (proof string) {
 // Gap is where the gap of a stream begins that has left a history.
 type Gap struct {
 	Of    *Stream
-	Until deltafifo.Until // up to where it is complete
+	Begin deltafifo.Begin
 }
 
-// ServedUntil is up to where, and when, the stream was complete when it left. What it has put on record together with others
+// GapBegin is where the gap begins of a stream that has left its history, zero for any other. What it has put on record together with others
 // says it already.
-func (c *Stream) ServedUntil() deltafifo.Until {
+func (c *Stream) GapBegin() deltafifo.Begin {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if !c.history.reversed {
-		return deltafifo.Until{}
+		return deltafifo.Begin{}
 	}
-	return c.history.until
+	return c.history.gap
 }
 
 // found acts upon the proof that the stream's history is no more. All streams leave it that are not proved to be in another
@@ -138,7 +138,7 @@ func (e *event) leaveLocked() (left []*Stream, gaps []Gap) {
 		left = append(left, o)
 		e.completeLocked(o, last)
 		if o.following.reverse != nil && o.place.position != 0 {
-			gaps = append(gaps, Gap{Of: o, Until: o.history.until})
+			gaps = append(gaps, Gap{Of: o, Begin: o.history.gap})
 		}
 	}
 	for _, o := range left {
@@ -158,9 +158,9 @@ func (e *event) completeLocked(o *Stream, last time.Time) {
 		e.forks[o.etcd] = forkOf(o.etcd.trail, e.evidence, proved)
 	}
 	if proved {
-		o.history.until, o.trust.stranger = o.place.completeLocked(o.etcd, &e.evidence, nil), nil
+		o.history.gap, o.trust.stranger = o.place.completeLocked(o.etcd, &e.evidence, nil), nil
 	} else {
-		o.history.until, o.trust.stranger = o.place.completeLocked(o.etcd, &e.evidence, &last), e.finder
+		o.history.gap, o.trust.stranger = o.place.completeLocked(o.etcd, &e.evidence, &last), e.finder
 	}
 }
 

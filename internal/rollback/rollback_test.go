@@ -343,12 +343,12 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 }
 
 // events takes down what is queued of each rollback.
-func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Until)) {
+func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Begin)) {
 	t.Helper()
 	r.record = func(_ context.Context, proof string, gaps []Gap) error {
-		of := map[string]deltafifo.Until{}
+		of := map[string]deltafifo.Begin{}
 		for _, g := range gaps {
-			of[g.Of.ask.name] = g.Until
+			of[g.Of.ask.name] = g.Begin
 		}
 		each(proof, of)
 		return nil
@@ -368,7 +368,7 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 		first, _ := followed(all, "first list", etcd, 0)
 		first.Listing(delta.CauseFirstList)
 		events := 0
-		all.events(t, func(proof string, gaps map[string]deltafifo.Until) {
+		all.events(t, func(proof string, gaps map[string]deltafifo.Begin) {
 			events++
 			require.Equal(t, "proof", proof)
 			require.Len(t, gaps, 3)
@@ -400,15 +400,15 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 		idle.Recall(Recalled{Position: "40"})
 		stranger, _ := followed(all, "routes", &archive{fails: errDown}, 0)
 		stranger.Recall(Recalled{Position: "800"})
-		until := func() (found map[string]deltafifo.Until) {
+		until := func() (found map[string]deltafifo.Begin) {
 			c.all.mu.Lock()
 			defer c.all.mu.Unlock()
 			e := evidence{before: time.Now()}
 			last := c.place.completeLocked(c.etcd, &e, nil).Time
-			return map[string]deltafifo.Until{"own": c.place.completeLocked(c.etcd, &e, nil), "beside": idle.place.completeLocked(idle.etcd, &e, nil), "elsewhere": stranger.place.completeLocked(stranger.etcd, &e, &last)}
+			return map[string]deltafifo.Begin{"own": c.place.completeLocked(c.etcd, &e, nil), "beside": idle.place.completeLocked(idle.etcd, &e, nil), "elsewhere": stranger.place.completeLocked(stranger.etcd, &e, &last)}
 		}
-		require.Equal(t, deltafifo.Until{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
-		require.Equal(t, deltafifo.Until{ResourceVersion: "40", Time: began}, until()["beside"])
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "40", Time: began}, until()["beside"])
 		var served []time.Time
 		for i := range 3 {
 			served = append(served, time.Now())
@@ -416,11 +416,11 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 			require.NoError(t, all.lookBack(t.Context()))
 			time.Sleep(probeEvery)
 		}
-		require.Equal(t, deltafifo.Until{ResourceVersion: "61", Time: served[1]}, until()["own"], "caches may have heard of it later")
-		require.Equal(t, deltafifo.Until{ResourceVersion: "61", Time: served[1]}, until()["beside"])
-		require.Equal(t, deltafifo.Until{ResourceVersion: "800", Time: began}, until()["elsewhere"], "its resource versions may mean something else")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["own"], "caches may have heard of it later")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["beside"])
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "800", Time: began}, until()["elsewhere"], "its resource versions may mean something else")
 		c.listsAnew()
-		require.Equal(t, deltafifo.Until{ResourceVersion: "100", Time: time.Now()}, until()["own"], "no earlier than its list")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "100", Time: time.Now()}, until()["own"], "no earlier than its list")
 	})
 }
 

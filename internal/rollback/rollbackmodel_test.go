@@ -131,7 +131,7 @@ func (m *model) begin(verified time.Time) {
 	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {
 		var late []deltafifo.Late
 		for _, g := range gaps {
-			late = append(late, deltafifo.Late{Stream: of[g.Of], Until: g.Until})
+			late = append(late, deltafifo.Late{Stream: of[g.Of], Begin: g.Begin})
 		}
 		return m.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
 	}
@@ -334,7 +334,7 @@ func (m *model) proceed(s *modelStream) {
 		return
 	}
 	s.watching, s.pending = false, nil
-	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.ServedUntil()))
+	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.GapBegin()))
 	if m.old && s.etcd == m.etcds[0] {
 		return // The list is not trusted.
 	}

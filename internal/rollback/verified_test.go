@@ -63,7 +63,7 @@ func TestAVersionThatASuccessorHasNotSeenInEtcdKeepsTheTimeWhereItIs(t *testing.
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 		require.Zero(t, all.Verified())
-		require.Equal(t, verified, c.ServedUntil().Time, "its gap begins where its forerunners have looked")
+		require.Equal(t, verified, c.GapBegin().Time, "its gap begins where its forerunners have looked")
 	})
 }
 

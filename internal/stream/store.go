@@ -205,7 +205,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 // interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
 func (s *store) interrupt(cause delta.Cause, detail string) error {
 	if cause == delta.CauseHistoryReversed {
-		return s.FIFO.InterruptedSince(cause, detail, s.stream.etcd.ServedUntil())
+		return s.FIFO.InterruptedSince(cause, detail, s.stream.etcd.GapBegin())
 	}
 	return s.FIFO.Interrupted(cause, detail)
 }
