@@ -46,7 +46,7 @@ func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
 		return false, nil
 	}
 	w.deleted = deleted
-	f := footprintLocked(c, w, c.all.served)
+	f := footprint{of: c, witness: w, history: c.history.number} // The clock of the record is read for those that are kept.
 	if c.sampled.serveLocked(f); deleted {
 		return false, nil
 	}

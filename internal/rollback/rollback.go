@@ -136,7 +136,7 @@ func (e *event) leaveLocked() (left []*Stream, gaps []Gap) {
 			continue
 		}
 		left = append(left, o)
-		e.completeLocked(o, last)
+		e.partLocked(o, last)
 		if o.following.reverse != nil && o.place.position != 0 {
 			gaps = append(gaps, Gap{Of: o, Begin: o.history.gap})
 		}
@@ -151,8 +151,8 @@ func (e *event) leaveLocked() (left []*Stream, gaps []Gap) {
 	return left, gaps
 }
 
-// completeLocked notes up to where a stream that leaves was complete, and what its etcd has served for the search of the fork.
-func (e *event) completeLocked(o *Stream, last time.Time) {
+// partLocked notes up to where a stream that leaves was complete, and what its etcd has served for the search of the fork.
+func (e *event) partLocked(o *Stream, last time.Time) {
 	proved := o.etcd == e.finder.etcd
 	if e.forks[o.etcd] == nil {
 		e.forks[o.etcd] = forkOf(o.etcd.trail, e.evidence, proved)

@@ -82,6 +82,7 @@ type sampled struct {
 // serveLocked keeps a version now and then.
 func (s *sampled) serveLocked(f footprint) {
 	if !s.fresh.skip() {
+		f.recorded = f.of.all.now()
 		s.fresh.add(&sample{footprint: f}, KeptSamples)
 	}
 }
