@@ -35,7 +35,8 @@ func (e *EnvironmentError) Error() string { return e.Err.Error() }
 
 func (e *EnvironmentError) Unwrap() error { return e.Err }
 
-// Recorder records one cluster. Its fields are set before its goroutines begin.
+// Recorder records one cluster. Its fields are set before its goroutines begin, but for the follower: follow sets it before the
+// first stream is opened.
 type Recorder struct {
 	env       surroundings
 	election  *election.Election // nil before it has begun

@@ -1,4 +1,4 @@
-// Package reporting says what sink, queue and discovery do: in metrics, in the log, and to notices.
+// Package reporting says what sink, queue, database and discovery do: in metrics, in the log, and to notices.
 //
 // A Reporter has no state, no lock and no goroutine. Its methods are called by those that it reports of.
 package reporting

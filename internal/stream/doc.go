@@ -33,5 +33,5 @@
 //
 // Each run has a goroutine, which its Halt waits for. It owns the decisions and the standing of the stream until it has ended; between
 // two runs, the caller of Launch and End owns them. The goroutine that encodes owns the dating ([Items]). Stream.mu protects which run
-// there is, and the excuse. Run.mu protects how the resource has left. Each exclusion has its own lock, since the queue takes it.
+// there is, and the excuse. Run.mu protects how the resource has left. The exclusions of a stream have a lock, since the queue takes it.
 package stream

@@ -10,7 +10,7 @@ import (
 )
 
 // End concludes a stream whose resource is not served any more, as lifecycle.Decide says. Its run has ended; there may have been none.
-// At is the resource version of its end, empty if that is not known.
+// At is the resource version of its end, empty if that is not known. No run of the stream is launched before it returns.
 func (l *Launcher) End(ctx context.Context, s *Stream, run *Run, resource kube.Resource, at string) error {
 	// That of the run is closed.
 	fifo := l.Queue.FIFO(s.FIFOOptions())

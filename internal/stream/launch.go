@@ -41,6 +41,7 @@ func NewLauncher(l Launcher) *Launcher {
 }
 
 // Launch follows the resource as was decided, in place of the run before. Of the zero Decision, it decides when that run has ended.
+// No End of the stream is under way.
 func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource, d lifecycle.Decision) {
 	before := s.Current()
 	if before != nil {

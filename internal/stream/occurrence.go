@@ -45,9 +45,9 @@ type occurrence struct {
 	undone bool
 }
 
-// settle is how long after the watch was opened a delta may still belong to the pause: the server sends what was missed
+// catchUpFor is how long after the watch was opened a delta may still belong to the pause: the server sends what was missed
 // at once.
-const settle = 30 * time.Second
+const catchUpFor = 30 * time.Second
 
 // resume starts to catch up on the stretch from..to.
 func (o *occurrence) resume(from, to time.Time) {
@@ -66,7 +66,7 @@ func (o *occurrence) at(opened, observed, evidence time.Time, hasEvidence bool) 
 		return observed
 	}
 	hasEvidence = hasEvidence && !o.undone
-	if observed.Sub(opened) > settle || hasEvidence && !evidence.Before(o.to) {
+	if observed.Sub(opened) > catchUpFor || hasEvidence && !evidence.Before(o.to) {
 		o.live()
 		return observed
 	}

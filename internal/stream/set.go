@@ -97,6 +97,7 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 		standing:  standing{listedUnder: record.Filter()},
 		excuse:    s.excuse(resource.GroupResource()),
 	}
+	delete(o.Newest, id) // They can be many, and are the stream's now.
 	st.etcd.Recall(rollback.Recalled{Reversals: o.Untold[id], Unverified: o.Unproven[id]})
 	info := o.Record.Info()
 	st.dating.since = info.Started

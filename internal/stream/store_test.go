@@ -7,10 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kuberewind/kuberewind/delta"
+	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/streamtest"
 	"github.com/kuberewind/kuberewind/kube"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const noBatch = "pods?tier=batch"
 
