@@ -46,7 +46,7 @@ COMMENT ON COLUMN kuberewind.heads.digest IS 'Digest of the last batch, to which
 COMMENT ON COLUMN kuberewind.heads.observed_at IS 'observed_at of the last commit: the recorder was watching until then.';
 COMMENT ON COLUMN kuberewind.heads.spool IS 'Identity of the spool of the recorder that committed last (I7). NULL without a spool, and after an erasure.';
 COMMENT ON COLUMN kuberewind.heads.spool_next IS 'Number of the first entry that is not on record, of all that the recorder queued under that identity.';
-COMMENT ON COLUMN kuberewind.heads.verified_at IS 'What was observed before then was found in etcd again. A recorder that takes over looks for what was observed since.';
+COMMENT ON COLUMN kuberewind.heads.verified_at IS 'Samples of what was observed before then were looked for in etcd again, and nothing spoke against them. A recorder that takes over looks for what was observed since.';
 
 CREATE TABLE kuberewind.epochs (
     cluster    integer     NOT NULL,

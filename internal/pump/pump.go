@@ -43,8 +43,9 @@ type Pump struct {
 	Items func([]deltafifo.Entry) ([]postgres.Item, error)
 	// Offset gives what is noted if this is the number of the first entry behind the batch.
 	Offset func(next uint64) postgres.Offset
-	// Verified is up to when what was observed was found in etcd again, zero if that is not known.
-	Verified func() time.Time
+	// Verified is up to when what was observed was looked for in etcd, zero if that cannot be said with a batch that was observed
+	// until then.
+	Verified func(observed time.Time) time.Time
 	// Committed is told of each batch, after it.
 	Committed func([]deltafifo.Entry)
 }
@@ -94,7 +95,7 @@ func (p *Pump) encode(ctx context.Context, batches chan<- encoded) error {
 func (p *Pump) commit(ctx context.Context, batches <-chan encoded) error {
 	for b := range batches {
 		b.batch.SetOffset(p.Offset(p.Queue.Offset(len(b.entries)))) // I7
-		b.batch.SetVerified(p.Verified())
+		b.batch.SetVerified(p.Verified(b.entries[len(b.entries)-1].Observed))
 		if err := p.Sink.Commit(ctx, b.batch); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}

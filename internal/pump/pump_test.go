@@ -46,7 +46,7 @@ func pumped(t *testing.T) (queue *deltafifo.Queue, sink *slow, offsets *[]uint64
 			*offsets = append(*offsets, next)
 			return postgres.Offset{}
 		},
-		Verified:  func() time.Time { return time.Time{} },
+		Verified:  func(time.Time) time.Time { return time.Time{} },
 		Committed: func([]deltafifo.Entry) {},
 	}
 	go func() { ended <- p.Run(t.Context()) }()

@@ -17,7 +17,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/spooling"
 	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/internal/succession"
-	"github.com/kuberewind/kuberewind/internal/times"
 	"github.com/kuberewind/kuberewind/internal/version"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -101,7 +100,7 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 	}
 	etcds := rollback.Options{Identity: r.env.identity, Now: r.clock.Now, Record: r.recordRollback}
 	if info.Resumed {
-		etcds.Verified = times.Earlier(info.Verified, info.Observed)
+		etcds.Verified = info.Verified
 	}
 	r.etcds = rollback.New(etcds)
 	streams.Etcds = r.etcds

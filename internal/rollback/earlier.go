@@ -106,8 +106,11 @@ func leaveLate(c *Stream, found earlier) {
 
 // allAnnounced reports whether each resource that is served was met by this process.
 func (r *Streams) allAnnounced() bool {
+	r.mu.Lock()
+	announced := r.announced
+	r.mu.Unlock()
 	select {
-	case <-r.announced:
+	case <-announced:
 		return true
 	default:
 		return false

@@ -12,26 +12,25 @@ import (
 // etcd is what is known of one etcd, from all streams that are known to be in it. A stream that nobody knows another beside has
 // one of its own. Streams.mu protects it.
 type etcd struct {
-	tied       bool          // it was looked which streams are in it
-	kept       time.Duration // how much history it keeps
-	last       sample        // the newest that was served of it
-	heard      time.Time     // when something was
-	settled    []sample      // versions that it was seen to hold for certain, in order
-	settling   sample        // one that may be the next
-	verified   time.Time     // what was served before then was found in it again, by the clock of the record; zero before the first time
-	unanswered int           // how many probes since had no answer for something
-	glanced    step          // which version was the newest when it was last asked for that one alone
-	trail      trail
-	base       uint64    // where the first list after a rollback was, 0 before that
-	based      time.Time // when that was
+	tied     bool          // it was looked which streams are in it
+	kept     time.Duration // how much history it keeps
+	last     sample        // the newest that was served of it
+	heard    time.Time     // when something was
+	settled  []sample      // versions that it was seen to hold for certain, in order
+	settling sample        // one that may be the next
+	verified time.Time     // the newest version before then was found in it, by the clock of the record; zero before the first time
+	glanced  step          // which version was the newest when it was last asked for that one alone
+	trail    trail
+	base     uint64    // where the first list from a new cache was after a rollback, 0 before that
+	based    time.Time // when that was
 }
 
 const (
 	// settledAfter is how much longer than a version an etcd must have been there before a gap may begin at that version. The
 	// caches of an API server do not hear of everything at once: by then each has what comes before it.
 	settledAfter = 5 * time.Second
-	// keptSettled bounds the versions that an etcd is known to have held, for some ten minutes.
-	keptSettled = 64
+	// keptSettled bounds the versions that an etcd is known to have held, for some ten minutes: one settles each settledAfter.
+	keptSettled = 128
 	// silence is how long, at least, an etcd that is put back serves nothing: it has to be stopped, and started again.
 	silence = time.Second / 2
 )

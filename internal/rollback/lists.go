@@ -49,6 +49,9 @@ func (c *Stream) Listed(resourceVersion string) {
 	if c.history.reversed && !c.listing.left {
 		return
 	}
+	if c.history.reversed || c.listing.anew {
+		c.all.parted = c.all.now()
+	}
 	c.history.reversed, c.history.gap, c.history.earlier = false, deltafifo.Begin{}, nil
 	c.trust.listedLocked(c.listing.anew)
 	c.place.listed(c.listing.began, c.listing.anew)

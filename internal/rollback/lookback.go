@@ -13,19 +13,25 @@ import (
 // lookBack compares with etcd what was served since the last probe.
 func (r *Streams) lookBack(ctx context.Context) error {
 	l := &lookBack{began: r.now(), taken: r.takeSamples(), silent: map[*Stream]bool{}}
+	var verified []*etcd
 	for _, some := range l.taken {
-		some.of.verify(r, l.began, l.compare(ctx, some.samples))
+		if l.compare(ctx, some.samples) {
+			verified = append(verified, some.of)
+		}
+	}
+	for _, e := range verified {
+		r.verify(e, l.began)
 	}
 	return l.failed
 }
 
-// compare compares the samples of one etcd. It reports whether there was an answer for each, and none proves that the history is
-// no more.
-func (l *lookBack) compare(ctx context.Context, samples []*sample) (all bool) {
-	all = true
+// compare compares the samples of one etcd. It reports whether there was an answer for the first, the newest, and none proves
+// that the history is no more.
+func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool) {
+	newest = true
 	for i, s := range samples {
 		proof, answered := l.look(ctx, s)
-		all = all && answered
+		newest = newest && (i > 0 || answered)
 		if proof == "" || !s.stands() {
 			continue
 		}
@@ -35,7 +41,7 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (all bool) {
 		}
 		return false
 	}
-	return all
+	return newest
 }
 
 // sampledOf are the samples of one etcd.

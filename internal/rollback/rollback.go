@@ -95,6 +95,7 @@ func (c *Stream) found(ctx context.Context, e evidence) error {
 		return nil
 	}
 	err := c.all.record(ctx, e.proof, gaps)
+	c.all.part()
 	for _, o := range left { // After an error each opens its own gap.
 		tell(o, e.proof)
 	}
@@ -102,6 +103,13 @@ func (c *Stream) found(ctx context.Context, e evidence) error {
 		return fmt.Errorf("record that history went backwards: %w", err)
 	}
 	return nil
+}
+
+// part notes that the gaps of a rollback are queued. What is observed later goes on record after them.
+func (r *Streams) part() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parted = r.now()
 }
 
 // tell has the reflector of the stream list.

@@ -373,7 +373,7 @@ func (m *model) commit(most int) {
 		}
 	}
 	m.queue.Done(len(entries))
-	m.verified = times.Later(m.verified, m.all.Verified())
+	m.verified = times.Later(m.verified, m.all.Verified(entries[len(entries)-1].Observed))
 }
 
 func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
@@ -519,14 +519,8 @@ func (m *model) step(step modelStep) {
 		}
 		m.deliver(m.streams[step.Stream%4], step.Many)
 	case step.What < 25:
-		taken := time.Time{}
-		for _, s := range m.streams {
-			if s.positioned.After(taken) {
-				taken = s.positioned
-			}
-		}
 		m.killed = true
-		m.begin(times.Earlier(m.verified, taken))
+		m.begin(m.verified)
 	}
 	time.Sleep(step.Pause)
 	if time.Since(m.probed) >= probeEvery {

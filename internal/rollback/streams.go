@@ -29,6 +29,8 @@ type Streams struct {
 	record    func(ctx context.Context, proof string, gaps []Gap) error
 	served    time.Time        // when a stream was served something last; protected by mu
 	verified  time.Time        // as in Options
+	began     time.Time        // when this process did, by the clock of the record
+	parted    time.Time        // when streams last left a history, or were listed after that, by the clock of the record; protected by mu
 	now       func() time.Time // the clock of the record
 	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
@@ -61,8 +63,8 @@ type Options struct {
 	Now func() time.Time
 	// Record queues the gaps of streams that leave a history together, as one entry (I3); nil for nowhere.
 	Record func(ctx context.Context, proof string, gaps []Gap) error
-	// Verified is up to when the recorders before this one have recorded, and found in etcd again what they had. It is by the clock
-	// of the record, and zero if there were none.
+	// Verified is up to when the recorders before this one have recorded, and looked for that in etcd again. It is by the clock of
+	// the record, and zero if there were none.
 	Verified time.Time
 }
 
@@ -78,6 +80,7 @@ func New(options Options) *Streams {
 	if r.now == nil {
 		r.now = time.Now
 	}
+	r.began = r.now()
 	if r.record == nil {
 		r.record = func(context.Context, string, []Gap) error { return nil }
 	}
@@ -93,7 +96,11 @@ func (unasked) Returned() <-chan struct{} { return nil }
 
 // AnnouncedBy says what is closed when all streams have been added that the server serves at the start. It is called before any
 // is followed.
-func (r *Streams) AnnouncedBy(announced <-chan struct{}) { r.announced = announced }
+func (r *Streams) AnnouncedBy(announced <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.announced = announced
+}
 
 // Returned gives a channel that is closed when the server answers again.
 func (r *Streams) Returned() <-chan struct{} { return r.identity.Returned() }

@@ -35,7 +35,7 @@ func (t *trust) listedLocked(anew bool) {
 	}
 }
 
-// Truthful implements reflector.History. After a rollback, the first list of an etcd that is trusted says where the others are
+// Truthful implements reflector.History. After a rollback, the first list from a cache that has begun anew says where the others are
 // listed as well. Otherwise a quiet stream that was listed before a busy one would have to look at each revision between the
 // two, because nobody knows whose it is.
 func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
@@ -155,7 +155,7 @@ func (p *firstPage) isInEtcd(ctx context.Context) error {
 const baseFor = 10 * time.Second
 
 // base is where the others in this etcd were listed after a rollback, "" if nobody was or the stream need not be listed there. The
-// first stream whose cache has begun anew says where. All caches of a restarted API server begin at about the same revision, and
+// first stream whose cache has begun anew says where. Most caches of a restarted API server begin at about the same revision, and
 // can be watched from there. A cache of which that is not known may have something of the old history after an earlier revision.
 func (p *firstPage) base(cache cacheAge) (at string) {
 	p.of.all.mu.Lock()

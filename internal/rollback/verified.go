@@ -1,43 +1,58 @@
 package rollback
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// verify notes whether a look had an answer for all that was served before, and nothing spoke against it. Nobody waits for longer
-// than ten minutes. Most etcds do not remember as much, and some servers never answer.
-func (e *etcd) verify(r *Streams, began time.Time, answered bool) {
+// mostWaited is how long a version may wait for an answer. Most etcds do not remember as much, and some servers never answer.
+const mostWaited = 10 * time.Minute
+
+// verify notes that the newest version of before that time was found in the etcd. Other versions may still wait.
+func (r *Streams) verify(e *etcd, before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.streams {
-		answered = answered && (c.etcd != e || !c.following.asks() || !c.sampled.waitsLocked())
-	}
-	if e.unanswered++; answered || e.unanswered >= mostRefused {
-		e.verified, e.unanswered = began.Add(-settledAfter), 0
-	}
+	e.verified = before.Add(-settledAfter)
 }
 
-// Verified is up to when what was served was found in etcd again, by the clock of the record. It is zero until that is known of
-// each etcd. One for which nobody can be asked does not count. A successor looks for what was recorded since.
-func (r *Streams) Verified() (until time.Time) {
+// Verified is up to when what was served was looked for in etcd, and nothing spoke against it: by the clock of the record. It is
+// zero where nothing can be said. Observed is when the last entry of a commit was observed, with which the time is to go on record.
+// A successor has to look for what was recorded since.
+func (r *Streams) Verified(observed time.Time) (until time.Time) {
+	if !r.allAnnounced() {
+		return until // Some streams on record are not followed yet.
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !observed.After(r.parted) {
+		return until // The gaps of a rollback are not on record before that.
+	}
+	until = observed
 	for _, c := range r.streams {
-		if !c.following.asks() || c.etcd.last.of == nil && !c.sampled.waitsLocked() {
-			continue
+		if c.following.asks() {
+			until = times.Earlier(until, c.verifiedLocked(observed))
 		}
-		if c.etcd.verified.IsZero() {
-			return time.Time{}
-		}
-		if until.IsZero() {
-			until = c.etcd.verified
-		}
-		until = times.Earlier(until, c.etcd.verified)
 	}
 	return until
 }
 
-// waitsLocked reports whether some of the samples wait for an answer.
-func (s *sampled) waitsLocked() bool { return len(s.due.kept)+len(s.paused.kept) > 0 }
+// verifiedLocked is up to when what the stream was served was looked for, otherwise if there is nothing to look for.
+func (c *Stream) verifiedLocked(otherwise time.Time) (until time.Time) {
+	switch {
+	case !c.history.certain():
+		return until // The gap of its rollback may not be on record.
+	case c.etcd.last.of != nil:
+		until = c.etcd.verified
+	default:
+		until = otherwise
+	}
+	for _, s := range slices.Concat(c.sampled.due.kept, c.sampled.paused.kept) {
+		until = times.Earlier(until, s.recorded)
+	}
+	if given := c.all.now().Add(-mostWaited); given.After(c.all.began) {
+		until = times.Later(until, given)
+	}
+	return until
+}

@@ -11,59 +11,91 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestVerifiedIsTheTimeOfTheLastProbeThatHadAllAnswers(t *testing.T) {
+// announced has all streams been opened.
+func announced(all *Streams) *Streams {
+	opened := make(chan struct{})
+	close(opened)
+	all.AnnouncedBy(opened)
+	return all
+}
+
+func TestVerifiedIsUpToWhereNothingWaitsForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := New(Options{})
+		all := announced(New(Options{}))
+		verified := func() time.Time { return all.Verified(time.Now()) }
 		one, other := &archive{now: 100}, &archive{now: 9000}
 		a, _ := followed(all, "configmaps", one, 10)
 		b, _ := followed(all, "routes", other, 8000)
-		require.Zero(t, all.Verified(), "nothing was served, and nothing is to be said")
+		require.Equal(t, time.Now(), verified(), "nothing was served that could be lost")
 		one.serves(a, servedAs("x", "1", 20), true)
-		require.Zero(t, all.Verified())
+		require.Zero(t, verified())
 		require.NoError(t, all.Probe(t.Context()))
 		first := time.Now().Add(-settledAfter)
-		require.Equal(t, first, all.Verified(), "an etcd of which nothing was served holds nobody up")
+		require.Equal(t, first, verified(), "an etcd of which nothing was served holds nobody up")
 
 		time.Sleep(time.Minute)
 		other.serves(b, servedAs("y", "2", 8001), true)
 		other.fails = errDown
 		require.Error(t, all.Probe(t.Context()))
-		require.Equal(t, first, all.Verified(), "of one etcd it is not known since")
+		require.Equal(t, first, verified(), "of one etcd it is not known since")
 		other.fails = nil
 		time.Sleep(time.Minute)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Equal(t, time.Now().Add(-settledAfter), all.Verified())
+		second := time.Now().Add(-settledAfter)
+		require.Equal(t, second, verified())
+		require.Equal(t, second.Add(-time.Minute), all.Verified(second.Add(-time.Minute)), "not beyond what goes on record with it")
 
-		second := all.Verified()
 		one.fails = errDown
-		time.Sleep(time.Minute)
-		require.Error(t, all.Probe(t.Context()))
-		require.Equal(t, second, all.Verified(), "what the one etcd has is not known since")
-		for range mostRefused - 1 {
-			require.Equal(t, second, all.Verified())
+		for range mostWaited/time.Minute - 1 {
+			time.Sleep(time.Minute)
 			require.Error(t, all.Probe(t.Context()))
+			require.Equal(t, second, verified(), "what the one etcd has is not known since")
 		}
-		require.Equal(t, time.Now().Add(-settledAfter), all.Verified(), "it will not be known any more")
-
-		time.Sleep(time.Minute)
-		require.Error(t, all.Probe(t.Context()))
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, time.Now().Add(-mostWaited), verified(), "it will not be known any more")
 		a.Follow(nil)
-		require.Equal(t, time.Now().Add(-settledAfter), all.Verified(), "nobody can be asked for that one any more")
+		require.NoError(t, all.Probe(t.Context()))
+		require.Equal(t, time.Now().Add(-settledAfter), verified(), "nobody can be asked for that one")
 	})
 }
 
-func TestAVersionThatASuccessorHasNotSeenInEtcdKeepsTheTimeWhereItIs(t *testing.T) {
+func TestAVersionOfTheRecordersBeforeKeepsTheTimeWhereItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		verified := time.Now().Add(-time.Hour)
-		all := New(Options{Verified: verified})
+		before := time.Now().Add(-time.Hour)
+		all := New(Options{Verified: before})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("x", "1", 20)}}
 		c, told := followed(all, "configmaps", etcd, 50)
-		c.Recall(Recalled{Position: "50", Unverified: []postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "40", Observed: verified.Add(time.Minute)}}})
-		require.Zero(t, all.Verified())
+		waits := postgres.Version{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "40", Observed: before.Add(time.Minute)}
+		c.Recall(Recalled{Position: "50", Unverified: []postgres.Version{waits}})
+		require.Zero(t, all.Verified(time.Now()), "others on record are not followed yet")
+		announced(all)
+		require.Equal(t, waits.Observed, all.Verified(time.Now()))
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
-		require.Zero(t, all.Verified())
-		require.Equal(t, verified, c.GapBegin().Time, "its gap begins where its forerunners have looked")
+		require.Zero(t, all.Verified(time.Now()))
+		require.Equal(t, before, c.GapBegin().Time, "its gap begins where those have looked")
+	})
+}
+
+func TestNothingIsVerifiedBeforeTheGapsOfARollbackAreOnRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := announced(New(Options{}))
+		etcd := &archive{now: 100}
+		c, _ := followed(all, "configmaps", etcd, 10)
+		etcd.serves(c, servedAs("lost", "1", 20), false)
+		require.NoError(t, all.Probe(t.Context()))
+		left := time.Now()
+		time.Sleep(time.Minute)
+		require.Zero(t, all.Verified(time.Now()))
+		c.Listing("history_reversed")
+		c.Listed("100")
+		c.Reached("100")
+		listed := time.Now()
+		time.Sleep(time.Minute)
+		require.NoError(t, all.Probe(t.Context()))
+		require.Zero(t, all.Verified(left), "what goes on record was observed before")
+		require.Zero(t, all.Verified(listed))
+		require.Equal(t, time.Now().Add(-settledAfter), all.Verified(time.Now()))
 	})
 }
 

@@ -18,8 +18,8 @@ type Offset struct {
 // spool.
 func (b *Batch) SetOffset(o Offset) { b.notes.offset = o }
 
-// SetVerified says that what was observed before then was found in etcd again. The record keeps the latest that it was told with
-// a batch that has something to commit. Zero says nothing.
+// SetVerified says that what was observed before then was looked for in etcd again, and nothing spoke against it. The record
+// keeps the latest that it was told with a batch that has something to commit. Zero says nothing.
 func (b *Batch) SetVerified(until time.Time) {
 	if b.notes.verified = nil; !until.IsZero() {
 		b.notes.verified = &until

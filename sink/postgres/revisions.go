@@ -53,7 +53,7 @@ type Version struct {
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last. Some seconds can have many rows, of which the query takes a few, the newest among them.
+// findUnproven joins the lives last. Some minutes can have many rows, of which the query takes a few, the oldest among them.
 // A batch may be gone with its day; its rows are gone, too. It leaves out names that were cut, because the server cannot be asked for them.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
@@ -64,15 +64,16 @@ const findUnproven = `
 			SELECT FROM kuberewind.gaps_data g LEFT JOIN kuberewind.batches b ON b.cluster = g.cluster AND b.batch = g.closed_batch
 			WHERE g.cluster = d.cluster AND g.stream = d.stream AND g.cause = $7 AND (g.closed_batch IS NULL OR b.last_seq >= d.seq))) AS d
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
-	WHERE (d.observed_at >= $3 AND d.n % greatest(d.total / $8, 1) = 0 OR d.back = 1) AND position('…' in l.name) = 0 ORDER BY d.n DESC`
+	WHERE (d.observed_at >= $3 AND (d.total - 1 - d.n) % greatest((d.total + $8 - 1) / $8, 1) = 0 OR d.back = 1) AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
 func (p *Prior) unprovenArgs() []any {
 	return []any{p.cluster, p.afterSeq - recentDeltas, p.verified, delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven, p.verified.Add(-recentFor)}
 }
 
-// Unproven gives, by the number of their stream, versions on record that no recorder has found in etcd again: all, or some that
-// are spread over all of that time. With them it gives the newest version of each stream, because etcd may have been put back
-// further than to where a recorder has looked. Those of a history that has gone backwards since are left out.
+// Unproven gives, by the number of their stream, versions on record for which no recorder may have looked in etcd: all, or some
+// that are spread over all of that time. With them it gives the newest version of each stream of the ten minutes before, because
+// etcd may have been put back further than to where a recorder has looked. Those of a history that has gone backwards since are
+// left out.
 func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {

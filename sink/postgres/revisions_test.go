@@ -59,9 +59,10 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 		return found[pods.ID()]
 	}
 	found := look()
-	require.InDelta(t, unproven, len(found), 1)
+	require.LessOrEqual(t, len(found), unproven+1)
+	require.Greater(t, len(found), unproven*3/4)
 	require.Equal(t, r.now, found[0].Observed.UTC())
-	require.Equal(t, []string{"ns", "x5", "u5", "105"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
+	require.Equal(t, []string{"ns", "x0", "u0", "100"}, []string{found[0].Namespace, found[0].Name, found[0].UID, found[0].ResourceVersion})
 	require.Equal(t, "last", found[len(found)-1].Name, "the newest among them")
 
 	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))

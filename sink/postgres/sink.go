@@ -52,7 +52,7 @@ type Info struct {
 	Epoch    int64
 	AfterSeq int64     // seq of the last delta before this writer
 	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
-	Verified time.Time // what was observed before then was found in etcd again (Batch.SetVerified)
+	Verified time.Time // what was observed before then was looked for in etcd again (Batch.SetVerified)
 	Started  time.Time // when it took over: see RecordPause
 	Resumed  bool      // whether the cluster was recorded before
 	Config   []byte    // ConfigJSON of the writer before, nil if there was none
