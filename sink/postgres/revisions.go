@@ -70,10 +70,9 @@ func (p *Prior) unprovenArgs() []any {
 	return []any{p.cluster, p.afterSeq - recentDeltas, p.verified, delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven, p.verified.Add(-recentFor)}
 }
 
-// Unproven gives, by the number of their stream, versions on record for which no recorder may have looked in etcd: all, or some
-// that are spread over all of that time. With them it gives the newest version of each stream of the ten minutes before, because
-// etcd may have been put back further than to where a recorder has looked. Those of a history that has gone backwards since are
-// left out.
+// Unproven gives versions on record for which no recorder may have looked in etcd, by the number of their stream. It gives all, or
+// some that are spread over that time. Etcd may have been put back further than to where a recorder has looked. So it gives the
+// newest version of each stream of the ten minutes before, too. Those of a history that has gone backwards since are left out.
 func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {
