@@ -129,7 +129,7 @@ func connectWith(t *testing.T, db *pgtest.Database, secure *tls.Config, change .
 	for _, f := range change {
 		f(config.ConnConfig)
 	}
-	pgdial.AskInSilenceOf(config.ConnConfig, 20*time.Millisecond)
+	pgdial.AskInSilenceOf(config.ConnConfig, 100*time.Millisecond)
 	conn, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, <-l.taken)
@@ -154,7 +154,7 @@ func TestAStatementEndsWhenTheServerHasFallenSilent(t *testing.T) {
 	l.refuses.Store(all)
 	_, err := conn.Exec(t.Context(), `SELECT 1`)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	require.ErrorContains(t, err, "the database has not answered for 20ms")
+	require.ErrorContains(t, err, "the database has not answered for 100ms")
 	require.ErrorContains(t, err, "and does not answer another connection")
 }
 
