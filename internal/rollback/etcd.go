@@ -38,7 +38,7 @@ const (
 // takeInLocked takes in what is known of an etcd that has turned out to be this one.
 func (e *etcd) takeInLocked(other *etcd) {
 	e.trail.mix(other.trail)
-	if o := other.last; o.of != nil && o.standsLocked() && (o.revision > e.last.revision || !e.last.standsLocked()) {
+	if o := other.last; o.of != nil && o.standsLocked() && (o.asOf() > e.last.asOf() || !e.last.standsLocked()) {
 		e.last = o
 	}
 	if other.heard.After(e.heard) {
@@ -62,11 +62,18 @@ func (e *etcd) servedLocked(f footprint) (before *sample) {
 		before.paused = true
 	}
 	// A stream that catches up is served what is older than what others were.
-	if before != nil || e.last.of == nil || f.revision > e.last.revision || !e.last.standsLocked() {
+	if before != nil || e.last.of == nil || f.revision > e.last.asOf() || !e.last.standsLocked() {
 		e.last = sample{footprint: f}
 	}
 	e.heard = f.at
 	return before
+}
+
+// listedLocked notes the newest version of a list, as if it was served now. In a quiet etcd no other may tell of the history.
+func (e *etcd) listedLocked(s *sample) {
+	if s.name != "" && (e.last.of == nil || !e.last.standsLocked() || s.asOf() > e.last.asOf()) {
+		e.last, e.heard = sample{footprint: s.footprint, listed: s.listed}, s.at
+	}
 }
 
 // lastLocked is the newest that was served.

@@ -59,5 +59,6 @@ func (c *Stream) Listed(resourceVersion string) {
 		s := &sample{footprint: footprintLocked(c, c.living.newest(), time.Now()), listed: revision}
 		s.recorded = c.listing.began // What the list holds is not newer.
 		c.sampled.keepLocked(s)
+		c.etcd.listedLocked(s)
 	}
 }

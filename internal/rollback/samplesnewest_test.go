@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"github.com/kuberewind/kuberewind/kube"
 )
 
 // The same, of what is served next.
@@ -162,6 +163,29 @@ func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
 		time.Sleep(probeEvery)
 		etcd.now, etcd.versions = 100, nil
 		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+	})
+}
+
+// Nothing was served since the list, and the new history has passed the old one before anybody asked.
+func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := New(Options{})
+		etcd := &archive{now: 50}
+		c, told := followed(all, "routes", etcd, 10)
+		kept := servedAs("x", "1", 40)
+		etcd.versions = append(etcd.versions, kept)
+		c.Listing("first_list")
+		c.Shown([]any{kept})
+		c.Listed("50")
+		c.Reached("50")
+		require.NoError(t, all.Probe(t.Context()))
+		require.Empty(t, *told)
+		time.Sleep(2 * silence)
+		etcd.now, etcd.versions = 60, []*kube.Object{servedAs("x", "2", 35)}
+		etcd.serves(c, servedAs("x", "2", 55), true)
+		c.Reached("55")
+		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *told, 1)
 	})
 }
