@@ -48,7 +48,6 @@ type modelEtcd struct {
 	generation int
 	undone     [][]*modelVersion // by each restore
 	ahead      []bool            // whether a stream was ahead of it
-	dead       bool              // nothing lived in it when it was put back
 	uids       int
 }
 
@@ -269,7 +268,7 @@ func (m *model) restore(restarts bool) {
 		return
 	}
 	kept := e.history[:min(e.saved, len(e.history))]
-	last, ahead, lives := 100, false, false
+	last, ahead := 100, false
 	if len(kept) > 0 {
 		last = kept[len(kept)-1].revision()
 	}
@@ -278,9 +277,7 @@ func (m *model) restore(restarts bool) {
 			m.deliver(s, 1000) // The caches have it, whatever becomes of etcd.
 		}
 		ahead = ahead || s.etcd == e && s.at > last
-		lives = lives || s.etcd == e && s.object != nil
 	}
-	e.dead = !lives
 	m.undone = m.undone || ahead
 	e.ahead = append(e.ahead, ahead)
 	e.undone = append(e.undone, slices.Clone(e.history[len(kept):]))
@@ -463,8 +460,8 @@ func (m *model) lost() string {
 }
 
 // excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. A list that is on
-// record in part is not: its gap is open. It also reports whether streams were ahead all the same: by deletions, or by a list, or
-// of an etcd in which nothing lives, as no real one. Once the new history has passed that, nothing shows it.
+// record in part is not: its gap is open. It also
+// reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
 // A successor does not know the times of a version, so it cannot tell it from another of the same object with the same revision.
 func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
@@ -473,7 +470,7 @@ func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind b
 		for _, w := range undone {
 			excused[w] = !known
 		}
-		blind = blind || e.ahead[i] && (!known || e.dead)
+		blind = blind || !known && e.ahead[i]
 	}
 	return excused, blind
 }
