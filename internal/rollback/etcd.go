@@ -69,9 +69,10 @@ func (e *etcd) servedLocked(f footprint) (before *sample) {
 	return before
 }
 
-// listedLocked notes the newest version of a list, as if it was served now. In a quiet etcd no other may tell of the history.
+// listedLocked notes the newest version of a list, if nothing was served yet. In a quiet etcd no other may tell of the history. It
+// takes the place of no version that was served: that one has to be looked at after a silence.
 func (e *etcd) listedLocked(s *sample) {
-	if s.name != "" && (e.last.of == nil || !e.last.standsLocked() || s.asOf() > e.last.asOf()) {
+	if s.name != "" && (e.last.of == nil || !e.last.standsLocked()) {
 		e.last, e.heard = sample{footprint: s.footprint, listed: s.listed}, s.at
 	}
 }

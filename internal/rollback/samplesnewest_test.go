@@ -190,3 +190,25 @@ func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
 		require.Len(t, *told, 1)
 	})
 }
+
+// Another resource is listed after the silence, before anything is served.
+func TestAListAfterASilenceHidesNothingThatWasServedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := New(Options{})
+		etcd := &archive{now: 50}
+		c, told := followed(all, "configmaps", etcd, 10)
+		other, _ := followed(all, "routes", etcd, 10)
+		join(c, other)
+		etcd.serves(c, servedAs("lost", "1", 40), false)
+		c.sampled.fresh = samples{} // It was not among those that are kept.
+		time.Sleep(2 * silence)
+		etcd.now, etcd.versions = 70, []*kube.Object{servedAs("x", "2", 35)}
+		other.Listing("relist")
+		other.Shown([]any{servedAs("x", "2", 35)})
+		other.Listed("60")
+		etcd.serves(c, servedAs("new", "3", 61), true)
+		require.NoError(t, all.lookBack(t.Context()))
+		require.Len(t, *told, 1)
+		require.Contains(t, (*told)[0], "ns/lost")
+	})
+}
