@@ -69,7 +69,7 @@ func check(out io.Writer, files []string) error {
 		if broken := r.broken(); len(broken) > 0 {
 			result = errLimits
 			r.print(out)
-			fmt.Fprintf(out, "  %s: shorten its sentences\n", strings.Join(broken, "; "))
+			fmt.Fprintf(out, "  %s: rewrite its sentences\n", strings.Join(broken, "; "))
 		}
 	}
 	return result

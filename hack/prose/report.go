@@ -23,6 +23,7 @@ type report struct {
 	median    int
 	ninth     int // the 90th percentile
 	longest   []sentence
+	refused   []sentence
 }
 
 // measure reads one file. Its extension tells its language.
@@ -51,6 +52,11 @@ func summarize(file string, all []sentence) report {
 	r := report{file: file, sentences: len(all)}
 	if len(all) == 0 {
 		return r
+	}
+	for _, s := range all {
+		if refusedIn(s.text) != "" {
+			r.refused = append(r.refused, s)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b sentence) int { return cmp.Compare(a.words, b.words) })
 	r.median, r.ninth = percentile(all, 50), percentile(all, 90)
@@ -83,6 +89,9 @@ func (r report) broken() []string {
 			broken = append(broken, fmt.Sprintf("%s %d, limit %d", limit.name, limit.value, limit.max))
 		}
 	}
+	if len(r.refused) > 0 {
+		broken = append(broken, fmt.Sprintf("%d sentences with refused words", len(r.refused)))
+	}
 	return broken
 }
 
@@ -90,6 +99,9 @@ func (r report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s: %d sentences, median %d, 90th percentile %d words\n", r.file, r.sentences, r.median, r.ninth)
 	for _, s := range r.longest {
 		fmt.Fprintf(out, "  %3d words, line %d: %s\n", s.words, s.line, beginning(s.text))
+	}
+	for _, s := range r.refused {
+		fmt.Fprintf(out, "  line %d: %q is refused in: %s\n", s.line, refusedIn(s.text), beginning(s.text))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// source returns the comments of a Go file, and its messages: help texts, log and error messages. A test's messages are for
-// the reader of its code.
+// source returns the comments of a Go file, and its messages: help texts, log and error messages. A test has its name in the
+// place of messages, which are for the reader of its code.
 func source(name string, text []byte) ([]passage, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -23,7 +23,7 @@ func source(name string, text []byte) ([]passage, error) {
 		passages = append(passages, paragraphs(set.Position(group.Pos()).Line, group.Text())...)
 	}
 	if strings.HasSuffix(name, "_test.go") {
-		return passages, nil
+		return append(passages, testNames(set, file)...), nil
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		if message := messageOf(node); message != nil {
@@ -34,6 +34,17 @@ func source(name string, text []byte) ([]passage, error) {
 		return true
 	})
 	return passages, nil
+}
+
+// testNames returns the names of tests, which are sentences, too.
+func testNames(set *token.FileSet, file *ast.File) []passage {
+	var passages []passage
+	for _, declaration := range file.Decls {
+		if name := testName(declaration); name != "" {
+			passages = append(passages, passage{line: set.Position(declaration.Pos()).Line, text: name})
+		}
+	}
+	return passages
 }
 
 // paragraphs returns the running text of a comment or help text. Indented text is code.
