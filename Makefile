@@ -8,7 +8,7 @@ BIN      := bin
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X github.com/kuberewind/kuberewind/internal/version.version=$(VERSION)
 TOOL     := $(GO) tool -modfile=tools/go.mod
-# The nested modules build from the module proxy too; none of them is part of a workspace.
+# The nested modules also build from the module proxy. None of them is part of a workspace.
 export GOWORK := off
 
 .PHONY: help
@@ -55,15 +55,15 @@ run: build ## Record the cluster of your own kubeconfig, read-only, into the emb
 
 # More flags of go test, for make test-times.
 TESTFLAGS ?=
-# The programs that the whole-system tests run, and the data that PostgreSQL's servers begin with: made once for all packages.
+# The programs that the whole-system tests run, and the initial data directory of PostgreSQL. Both are made once for all packages.
 PROGRAMS  := $(CURDIR)/$(BIN)/programs
 DATA      := $(CURDIR)/$(BIN)/postgres
 TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(if $(TEST_DATABASE_URL),,KUBEREWIND_TEST_POSTGRES=$(DATA)) $(GO) test $(TESTFLAGS)
-# These packages are tested without the race detector, which multiplies CPU time: their code starts no goroutines. Two exceptions, cmd/replay
-# and hack/test-times, start one that forwards signals. make test-more tests them under it. A new package is under it from the start.
+# make test runs these packages without the race detector, because it multiplies CPU time and their code starts no goroutines. cmd/replay
+# and hack/test-times start one that forwards signals. make test-more runs all of them with it. New packages run with it by default.
 PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
 	./internal/erasure ./internal/filter ./internal/lifecycle ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
-# Whole systems, the longest first, and what measures. The first runs alone: it has three control planes at once.
+# Tests of whole systems, the longest first, and measurements. The first runs alone, because it starts three control planes at once.
 SYSTEM    := ./test/system
 SYSTEMS   := ./test/chaos ./test/badinput ./test/replay ./bench/... ./test/...
 RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEM) $(SYSTEMS)),$(shell $(GO) list ./internal/replay ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
@@ -88,7 +88,7 @@ test-more: setup control-plane test-programs ## Run what make test leaves out be
 	$(TEST) -timeout 30m -run 'TestEveryRevision|TestARecorderThatIsStopped' ./test/system -args -writes 20000 || failed=1; \
 	exit $$failed
 
-# What the last make test-times printed, a JSON object a line.
+# The output of the last make test-times, one JSON object in each line.
 TIMES := $(BIN)/test-times.jsonl
 
 REVISIONS_COMPARED ?= 200
@@ -115,7 +115,7 @@ test-browser:
 	@[ "$${SKIP_WEB:-}" = 1 ] || [ test/web/node_modules/.package-lock.json -nt test/web/package-lock.json ] || \
 		hack/watched.sh "installing the driver of the browser" npm --prefix test/web ci --no-audit --no-fund
 
-# What test-faults and test-web draw: a seed of their own each time, unless one is given.
+# The seed of test-faults and test-web. Without one, each run draws its own.
 FAULTS_SEED ?= 0
 FIND_FAULTS  = $(TEST) -count 1 -timeout 30m -v ./test/web/faults -args -play -seed $(FAULTS_SEED)
 
@@ -147,7 +147,7 @@ test-times-docs: ## Write the top of the table of the last make test-times to do
 race: setup control-plane ## Run everything, the whole-system tests too, under the race detector
 	@$(GO) test -race -timeout 60m ./...
 
-# The nested modules that have code, but test/foreign/e2e: to load its types takes minutes. They have too little for some exclusions to be used.
+# The nested modules that have code, except test/foreign/e2e: loading its types takes minutes. They are too small to use all exclusions.
 LINTED := examples/controller tools/page
 
 .PHONY: lint
@@ -168,19 +168,19 @@ web: ## Bundle the page: web/src and web/vendor become web/dist, by esbuild as a
 prose: ## Measure the sentences of each text: count, median, 90th percentile, the longest three: [FILES="README.md docs/sql.md"]
 	@$(GO) run ./hack/prose $(FILES)
 
-# What of the suite is run: numbers of measures, how large, how often.
+# The part of the suite to run: numbers of measures, size, repetitions.
 ONLY       ?=
 SIZE       ?= middle
 RUNS       ?= 5
-# A real control plane's data to measure on as well; make bench-recording makes one.
+# A recording of a real control plane, as a further data set. make bench-recording makes one.
 RECORDING  ?= $(wildcard $(BIN)/bench-recording.zst)
-# Where databases and files are put for a while; a disk, and not memory. The system's temporary folder, if empty.
+# The folder for temporary databases and files. It must be on a disk, not in memory. Empty: the system's temporary folder.
 DIR        ?=
-# URL of a database whose record is asked instead of one that is made: by measures 13 and 15, and by measure 14 as its largest.
+# URL of a recorded database. Measures 13 and 15 query it instead of a generated one, and measure 14 takes it as its largest.
 RECORD     ?=
-# How results are shown: table or json.
+# The output format: table or json.
 OUTPUT     ?= table
-# Where results are kept, and added to.
+# The file to which results are added.
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
@@ -195,7 +195,7 @@ bench-full: ## The same at large sizes: 300,000 deltas, of a rebuild 3,000,000; 
 bench-quick: ## The same at a small size, to see that everything works (minutes)
 	@$(MAKE) --no-print-directory bench SIZE=quick
 
-# How long, and by how many events a second.
+# The duration, and the number of events in a second.
 LOAD_FOR   ?= 60m
 LOAD_RATE  ?= 100
 
@@ -220,7 +220,7 @@ bench-docs: ## Make bench/results/SIZE.md and its charts of the results of make 
 bench-recording: control-plane-full ## Record a real control plane with workloads for ten minutes, for make bench to measure on as well
 	@$(GO) run ./hack/benchdata -o $(BIN)/bench-recording.zst
 
-# How many seconds of the scene pass in one.
+# Seconds of the scene for each real second.
 PACE       ?= 8
 
 .PHONY: scene
@@ -236,7 +236,7 @@ scene-recording: control-plane-full ## Record the story of a shop anew, in ten m
 who: setup control-plane-full ## Compare the field managers on record with the API server's audit log while the scene and worse is played, and fail if one is wrong: [PACE=8]
 	@$(GO) test -count 1 -timeout 20m -run WholeControlPlane -v ./test/who -args -live -pace $(PACE)
 
-# Which micro-benchmarks of which packages are compared, and how often each is run.
+# The micro-benchmarks and packages to compare, and the repetitions of each.
 OLD        ?= HEAD~1
 NEW        ?= HEAD
 BENCH      ?= .
@@ -264,9 +264,13 @@ load: setup control-plane ## Measure a recorder under load (rows/s, CPU and memo
 chaos: setup control-plane ## Break things for a minute: each quick kind of fault once, and print a table (part of test)
 	@$(GO) test -count 1 -timeout 10m -run TestCampaign -v ./test/chaos -args $(if $(SEED),-seed $(SEED))
 
-# How long, how many revisions and rounds of faults at least, which kinds of faults, how often etcd is compacted, how many
-# writes there are in a second, how long PostgreSQL is away at least when it is, how long the recorder may take to be over a
-# fault (the machine may have other things to do).
+# Options of a soak:
+#   FOR, REVISIONS, ROUNDS  the least duration, number of revisions, and rounds of faults
+#   FAULTS                  the kinds of faults
+#   COMPACT                 the interval of compaction of etcd
+#   RATE                    writes in a second
+#   AWAY                    the least time for which PostgreSQL is stopped
+#   PATIENCE                the most time that the recorder may take to recover; raise it on a busy machine
 FOR       ?= 0s
 REVISIONS ?= 0
 ROUNDS    ?= 0

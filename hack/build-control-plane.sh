@@ -1,9 +1,9 @@
 #!/bin/sh
 # Downloads or builds the control plane that the tests and the demo run: etcd, kube-apiserver and kubectl; with the argument "full"
-# it also builds kube-scheduler, kube-controller-manager and kwok. A second call finds them and ends at once. The last line printed
-# is their folder; progress goes to standard error. internal/controlplane/binaries says where they are kept.
+# it also builds kube-scheduler, kube-controller-manager and kwok. A second call finds them and ends at once. The last line that it prints
+# is their folder. Progress goes to standard error. The folder is documented in internal/controlplane/binaries.
 #
-# Options: --index URL  download by another index of setup-envtest
+# Options: --index URL  use another index of setup-envtest for downloads
 #          --index none build everything
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ fallback="${TMPDIR:-/tmp}/kuberewind-$(id -u)"
 own_fallback() {
 	mkdir -p -m 700 "$fallback"
 	if [ -h "$fallback" ] || [ ! -O "$fallback" ]; then
-		echo "build-control-plane: $fallback belongs to somebody else; set TMPDIR to a folder of your own" >&2
+		echo "build-control-plane: $fallback belongs to another account; set TMPDIR to a folder of your own" >&2
 		exit 1
 	fi
 }
@@ -39,6 +39,6 @@ if [ -z "$(go env GOPATH)" ]; then
 	export GOPATH
 fi
 
-# Not by `go run`, which compiles in silence.
+# `go run` would compile without any output.
 hack/watched.sh "building build-control-plane" go build -buildvcs=false -v -o bin/hack/ ./hack/build-control-plane
 exec bin/hack/build-control-plane "$@"

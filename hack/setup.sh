@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Finds what the tests and the demo need besides Go, and installs it where it can: PostgreSQL's server binaries, psql, and PgBouncer for one
-# test. With the argument demo, PgBouncer is not needed; with server, neither is psql. With clients, tmux is needed, in which k9s is driven.
-# With web, only Chromium and Node are looked for: the page is tested in the one, by the other.
+# Finds the programs that the tests and the demo need in addition to Go. As root on Debian it installs missing ones.
+#
+#   (no argument)  PostgreSQL's server binaries, psql, and PgBouncer for one test
+#   demo           PostgreSQL's server binaries and psql
+#   server         PostgreSQL's server binaries
+#   clients        all of the first line, and tmux: the tests run k9s in it
+#   web            only Chromium and Node: the tests run the page in Chromium, and Node drives it
 set -euo pipefail
 
 # have_postgres finds a program of PostgreSQL where the recorder looks for it (binaryPlaces of internal/embedded).
@@ -22,7 +26,7 @@ have_client() { [ "${1:-}" = server ] || have_postgres psql; }
 
 have_pooler() { [ -n "${1:-}" ] || command -v pgbouncer >/dev/null 2>&1; }
 
-# install_package NAME PACKAGE: as root on Debian. The package's service is not started: nobody asked for it.
+# install_package NAME PACKAGE: as root on Debian. The package must not start its service.
 install_package() {
 	local policy=/usr/sbin/policy-rc.d
 	export DEBIAN_FRONTEND=noninteractive
@@ -42,7 +46,7 @@ if ! command -v go >/dev/null 2>&1; then
 	exit 1
 fi
 
-# The tests run without PgBouncer, but for the one that names it. So its absence is no failure here.
+# One test needs PgBouncer, and prints why it is skipped without it. So a missing PgBouncer is no error here.
 if ! have_pooler "$@"; then
 	if can_install; then
 		echo "installing PgBouncer (apt-get install pgbouncer)"
@@ -80,7 +84,7 @@ have_server && have_client "$@" && exit 0
 
 if can_install; then
 	echo "installing PostgreSQL's server binaries and psql (apt-get install postgresql)"
-	# The package would make a cluster, which nobody asked for.
+	# Without this file, the package would create a database cluster, which nothing here uses.
 	mkdir -p /etc/postgresql-common
 	[ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
 	install_package PostgreSQL postgresql
@@ -89,8 +93,8 @@ fi
 
 if ! have_client "$@"; then
 	echo "psql was not found on this machine: install PostgreSQL's client (Debian, Ubuntu: apt-get install postgresql-client, or postgresql," >&2
-	echo "which has the server too; Fedora: dnf install postgresql; macOS: brew install postgresql), or put the one that there is on PATH." >&2
+	echo "which has the server too; Fedora: dnf install postgresql; macOS: brew install postgresql), or add the folder of an installed psql to PATH." >&2
 	exit 1
 fi
-echo "PostgreSQL's server binaries were not found on this machine; they will be fetched when they are needed." >&2
-echo "If that is not possible here: install the package postgresql, or set TEST_DATABASE_URL." >&2
+echo "PostgreSQL's server binaries were not found on this machine; the tests and the demo download them." >&2
+echo "If this machine cannot download them, install the package postgresql, or set TEST_DATABASE_URL." >&2

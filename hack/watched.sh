@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # Usage: hack/watched.sh WHAT COMMAND [ARGUMENT...]
-# Runs a command whose output is of interest only if it fails. It says WHAT is done, and repeats it every three seconds with the time
-# and the newest line of the command's output. If the command fails, all of its output is printed.
+# Runs a command and shows its output only if the command fails. It prints WHAT, and repeats it every three seconds with the time
+# and the newest line of output.
 set -euo pipefail
 
 what=$1
 shift
 folder=$(mktemp -d)
 mkfifo "$folder/never"
-# Opened in both directions, since the opening of one end waits for the other. Nothing is ever written: a read with a limit of time
-# sleeps in this shell, and no process is left when the shell ends.
+# The pipe is opened for reading and writing, because opening one end alone waits for the other. The script writes nothing to it. A read
+# with a timeout sleeps inside this shell, so no process remains when the shell ends.
 exec 9<>"$folder/never"
 : >"$folder/output"
 
-tell() {
+report() {
 	local line
 	until read -rt 3 -u 9 _; do
 		line=$(tail -n 1 "$folder/output" | cut -c 1-120)
@@ -21,11 +21,11 @@ tell() {
 	done
 }
 echo "$what" >&2
-tell >&2 &
-teller=$!
-trap 'kill "$teller" 2>/dev/null || true; wait "$teller" 2>/dev/null || true; rm -rf "$folder"' EXIT
+report >&2 &
+reporter=$!
+trap 'kill "$reporter" 2>/dev/null || true; wait "$reporter" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
-# In the foreground: a shell lets its background commands ignore Ctrl-C.
+# The command runs in the foreground, because background commands of a shell ignore Ctrl-C.
 if ! "$@" >"$folder/output" 2>&1 9>&-; then
 	cat "$folder/output" >&2
 	echo "$what: failed after $SECONDS s" >&2

@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A churn is what users do to a cluster. The seed decides what; when controllers answer, it does not.
+// A churn does to a cluster what users do. The seed decides the actions. It does not decide when controllers answer.
 type churn struct {
 	client      kubernetes.Interface
 	random      *rand.Rand
 	deployments []string
-	made        int // of what is numbered
+	made        int // numbers given to new objects
 }
 
-// namespace is where it happens.
+// namespace holds all objects of the churn.
 const namespace = "load"
 
 func newChurn(client kubernetes.Interface, seed uint64) *churn {
@@ -71,7 +71,7 @@ func (c *churn) populate(ctx context.Context, n int) error {
 	}
 }
 
-// template is what Pods of a name run. Each name has settings of its own, as real services have.
+// template returns the Pod template for a name. Each name has its own settings, as real services have.
 func template(name string, labels map[string]string, restart corev1.RestartPolicy) corev1.PodTemplateSpec {
 	own := sha256.Sum256([]byte(name))
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}
@@ -94,10 +94,10 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// pause is the time between two things that are done.
+// pause is the time between two actions.
 const pause = 200 * time.Millisecond
 
-// run does one thing after the other for a while. That an object has gone meanwhile is no error.
+// run does one action after the other until the time is over. An object that is gone meanwhile is no error.
 func (c *churn) run(ctx context.Context, duration time.Duration) error {
 	deeds := []func(context.Context) error{c.rollOut, c.rollOut, c.rollOut, c.scale, c.scale, c.runJob, c.runJob, c.deletePod, c.configure, c.replaceNode}
 	ticker := time.NewTicker(pause)
@@ -163,7 +163,7 @@ func (c *churn) configure(ctx context.Context) error {
 	return err
 }
 
-// replaceNode has a Node go, with all its Pods, and another come.
+// replaceNode deletes a Node with all its Pods, and adds another Node.
 func (c *churn) replaceNode(ctx context.Context) error {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil || len(nodes.Items) == 0 {

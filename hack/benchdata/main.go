@@ -1,5 +1,5 @@
 // Command benchdata records a real control plane for the benchmarks. It starts one with scheduler, controller manager and kwok.
-// It lets Deployments, Jobs and Nodes come and go for a while. It keeps the raw bytes of all lists and watches in one file.
+// It creates and deletes Deployments, Jobs and Nodes for some time. It keeps the raw bytes of all lists and watches in one file.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command build-control-plane downloads or builds the control plane programs into the cache, unless they are there already, and
-// prints their folder as the last line. It is run by hack/build-control-plane.sh.
+// Command build-control-plane downloads or builds the control plane programs into the cache, if they are missing. The last line
+// that it prints is their folder. hack/build-control-plane.sh runs it.
 package main
 
 import (

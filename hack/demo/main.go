@@ -31,10 +31,10 @@ func main() {
 }
 
 func run(ctx context.Context, bin string) error {
-	told, stop := progress.Watch(os.Stdout)
+	shown, stop := progress.Watch(os.Stdout)
 	defer stop()
 	d := &demo{
-		told:     told,
+		shown:    shown,
 		recorder: filepath.Join(bin, "recorder"),
 		replay:   filepath.Join(bin, "replay"),
 		dataDir:  filepath.Join(config.Default().DataDir, "demo"),
@@ -47,7 +47,7 @@ func run(ctx context.Context, bin string) error {
 	return nil
 }
 
-// run has stopped everything when it returns.
+// run stops everything before it returns.
 func (d *demo) run(ctx context.Context) (err error) {
 	d.begin("Starting a control plane: etcd and kube-apiserver, nothing else.")
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
@@ -69,8 +69,8 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return errors.Join(err, recording.stop())
 }
 
-// begin announces the next step. If it takes long, it is said again.
+// begin announces the next step, and repeats the announcement if the step takes long.
 func (d *demo) begin(step string) {
-	d.told.Say("\n==> %s\n", step)
-	d.told.Step(step)
+	d.shown.Say("\n==> %s\n", step)
+	d.shown.Step(step)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/kuberewind/kuberewind/internal/progress"
 )
 
-// demo knows where everything is.
+// demo holds the paths of the programs and data, and the state of the scenario.
 type demo struct {
-	told                *progress.Progress
+	shown               *progress.Progress
 	recorder, replay    string
 	dataDir, cluster    string
 	kubectl, kubeconfig string
 	before              string // the instant before the Deployment was deleted
 }
 
-// recording is a recorder that runs.
+// recording is a running recorder.
 type recording struct {
 	cmd   *exec.Cmd
 	ended chan error
@@ -37,26 +37,26 @@ func (d *demo) record(ctx context.Context) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ctrl-C goes to the demo, which then lets the recorder drain.
+	// Ctrl-C goes to the demo, which then stops the recorder and waits for its last commit.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	r := &recording{cmd: cmd, ended: make(chan error, 1)}
 	ready := make(chan struct{})
-	go r.read(logs, ready, d.told)
+	go r.read(logs, ready, d.shown)
 	select {
 	case <-ready:
 		return r, nil
 	case err := <-r.ended:
-		return nil, fmt.Errorf("the recorder ended: %w", err)
+		return nil, fmt.Errorf("the recorder ended: %w\nif another build made %s, delete that folder and run the demo again", err, d.dataDir)
 	case <-ctx.Done():
 		return nil, errors.Join(context.Cause(ctx), r.stop())
 	}
 }
 
-// read shows what matters of the recorder's log.
-func (r *recording) read(logs io.Reader, ready chan<- struct{}, told *progress.Progress) {
+// read shows warnings, errors and the line "recording" of the recorder's log.
+func (r *recording) read(logs io.Reader, ready chan<- struct{}, shown *progress.Progress) {
 	lines := bufio.NewScanner(logs)
 	lines.Buffer(nil, 1<<20)
 	var last []string
@@ -65,11 +65,11 @@ func (r *recording) read(logs io.Reader, ready chan<- struct{}, told *progress.P
 		text := lines.Text()
 		last = append(last, text)
 		if json.Unmarshal([]byte(text), &entry) != nil || entry.Level == "WARN" || entry.Level == "ERROR" {
-			told.Say("%s\n", text)
+			shown.Say("%s\n", text)
 		}
-		told.Update("%s", entry.Msg)
+		shown.Update("%s", entry.Msg)
 		if entry.Msg == "recording" && ready != nil {
-			told.Say("%s\n", text)
+			shown.Say("%s\n", text)
 			close(ready)
 			ready = nil
 		}
@@ -81,13 +81,13 @@ func (r *recording) read(logs io.Reader, ready chan<- struct{}, told *progress.P
 	r.ended <- err
 }
 
-// stop sends SIGTERM and waits for the recorder to have written everything.
+// stop sends SIGTERM and waits until the recorder has committed everything and ended.
 func (r *recording) stop() error {
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
 	if err := <-r.ended; err != nil {
-		return fmt.Errorf("the recorder did not end well: %w", err)
+		return fmt.Errorf("the recorder did not stop cleanly: %w", err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ var steps = []struct {
 	{"and deletes.", []string{"-n", "shop", "delete", "deployment", "checkout"}},
 }
 
-// show plays the scenario and asks what the demo's reader would ask.
+// show plays the scenario and runs the queries that a reader of the demo would run.
 func (d *demo) show(ctx context.Context, r *recording) error {
 	for _, step := range steps {
 		d.begin(step.what)
@@ -60,8 +60,8 @@ func (d *demo) show(ctx context.Context, r *recording) error {
 	}
 	for _, q := range d.questions() {
 		d.begin(q.what)
-		d.told.Say("%s\n", q.sql)
-		if err := d.psql(ctx, d.told, "-P", "pager=off", "-c", q.sql); err != nil {
+		d.shown.Say("%s\n", q.sql)
+		if err := d.psql(ctx, d.shown, "-P", "pager=off", "-c", q.sql); err != nil {
 			return err
 		}
 	}
@@ -89,21 +89,21 @@ func (d *demo) rewind(ctx context.Context) error {
 
 func (d *demo) replayed(ctx context.Context, args ...string) error {
 	args = append([]string{"--data-dir", d.dataDir, "--cluster", d.cluster}, args...)
-	d.told.Say("$ %s %s\n", d.replay, strings.Join(args, " "))
+	d.shown.Say("$ %s %s\n", d.replay, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.replay, args...)
-	cmd.Stdout, cmd.Stderr = d.told, d.told
+	cmd.Stdout, cmd.Stderr = d.shown, d.shown
 	return cmd.Run()
 }
 
 func (d *demo) play(ctx context.Context, args []string) error {
-	d.told.Say("$ kubectl %s\n", strings.Join(args, " "))
+	d.shown.Say("$ kubectl %s\n", strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.kubectl, append([]string{"--kubeconfig", d.kubeconfig}, args...)...)
 	cmd.Stdin = strings.NewReader(manifest)
-	cmd.Stdout, cmd.Stderr = d.told, d.told
+	cmd.Stdout, cmd.Stderr = d.shown, d.shown
 	return cmd.Run()
 }
 
-// awaitDelete returns when the scenario's last change is in the record.
+// awaitDelete waits until the last change of the scenario is recorded.
 func (d *demo) awaitDelete(ctx context.Context, r *recording) error {
 	sql := fmt.Sprintf(`SELECT count(*) FROM kuberewind.deltas WHERE cluster = '%s' AND type = 'Deleted' AND kind = 'Deployment'`, d.cluster)
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -129,7 +129,7 @@ func (d *demo) awaitDelete(ctx context.Context, r *recording) error {
 
 func (d *demo) psql(ctx context.Context, out interface{ Write([]byte) (int, error) }, args ...string) error {
 	cmd := exec.CommandContext(ctx, d.recorder, append([]string{"psql", "--data-dir", d.dataDir, "--"}, args...)...)
-	cmd.Stdout, cmd.Stderr = out, d.told
+	cmd.Stdout, cmd.Stderr = out, d.shown
 	return cmd.Run()
 }
 
@@ -151,9 +151,9 @@ FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
 	}
 }
 
-// next says what can be typed now.
+// next prints the commands that the user can try next.
 func (d *demo) next() {
-	d.told.Say(`
+	d.shown.Say(`
 ==> Done. Everything is stopped; the record stays. Try:
 
   %[4]s get deployment checkout -n shop -o yaml --at %[5]s --data-dir %[2]s --cluster %[3]s

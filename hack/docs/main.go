@@ -1,4 +1,4 @@
-// Command docs writes the generated tables of docs/reference.md again.
+// Command docs regenerates the tables of docs/reference.md.
 package main
 
 import (

@@ -1,8 +1,8 @@
 // Command pgdata makes the data directory that internal/pgdata copies for each PostgreSQL of a test.
 //
-//	pgdata DIR   replaces what is in DIR
+//	pgdata DIR   replaces the content of DIR
 //
-// The server runs in a temporary folder: if root makes it, PostgreSQL runs under another account, which may not enter DIR.
+// The server runs in a temporary folder. If root runs this command, PostgreSQL runs under another account, which may have no access to DIR.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// replace makes the folder anew: the binaries may be of another version than those that made the last one.
+// replace always makes a new folder. The PostgreSQL binaries may have another version than those that made the old folder.
 func replace(ctx context.Context, dir string) (err error) {
 	temp, err := os.MkdirTemp("", "kuberewind-pgdata-")
 	if err != nil {

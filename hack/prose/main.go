@@ -1,10 +1,11 @@
-// Command prose measures how long the sentences of the project's texts are: Markdown, comments of Go and SQL, help texts, log
-// and error messages. Tables, code, headings and lists of flags are not sentences.
+// Command prose checks the sentences of the project's texts: their length, and words for which there is a plainer one. The texts
+// are Markdown, comments of Go and SQL, help texts, log and error messages, and names of tests. Tables, code, headings and lists of
+// flags are not sentences.
 //
 //	prose [FILE...]            prints every file: its sentences, their median, 90th percentile, and the longest three
-//	prose -check [FILE...]     prints the files that break a limit, and exits with 1 if there are any
+//	prose -check [FILE...]     prints the files that break a limit or have refused words, and exits with 1 if there are any
 //
-// Without names, it reads all texts of the repository, but those in folders named testdata.
+// Without names, it reads all texts of the repository, except those in folders named testdata.
 package main
 
 import (
@@ -19,8 +20,8 @@ import (
 	"strings"
 )
 
-// errLimits says that a file breaks a limit. The report has named it.
-var errLimits = errors.New("sentences are too long")
+// errLimits is returned if a file breaks a limit or has refused words. The report has named the file.
+var errLimits = errors.New("some texts are not plain enough")
 
 func main() {
 	limits := flag.Bool("check", false, "fail if a file breaks a limit")
@@ -75,7 +76,7 @@ func check(out io.Writer, files []string) error {
 	return result
 }
 
-// trackedFiles are the texts that git knows, and those that it would take.
+// trackedFiles returns the texts that git tracks, and new ones that git does not ignore.
 func trackedFiles() ([]string, error) {
 	output, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "*.md", "*.go", "*.sql").Output()
 	if err != nil {
@@ -90,5 +91,5 @@ func trackedFiles() ([]string, error) {
 	return files, nil
 }
 
-// exempt tells the input of tests, which others may have written.
+// exempt reports whether the file is in a folder testdata. Other projects may have written it.
 func exempt(file string) bool { return slices.Contains(strings.Split(path.Dir(file), "/"), "testdata") }

@@ -31,7 +31,7 @@ func markdown(page []byte) []passage {
 	return passages
 }
 
-// describesFlag tells an item of a list of flags: it begins with the flag, as code.
+// describesFlag reports whether the node is an item of a list of flags: it begins with a flag, as code.
 func describesFlag(node ast.Node, page []byte) bool {
 	if node.Parent().Kind() != ast.KindListItem || node.FirstChild() == nil || node.FirstChild().Kind() != ast.KindCodeSpan {
 		return false

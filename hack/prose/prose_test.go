@@ -67,6 +67,31 @@ func f() {
 	require.Equal(t, []int{5, 2}, counted(t, passages))
 }
 
+func TestARefusedWordFailsTheCheck(t *testing.T) {
+	for text, want := range map[string]string{
+		"The recorder leaves the history.":    "leaves",
+		"Nobody asks `somebody`.":             "Nobody",
+		"What is newest was served.":          "What",
+		"What is a gap?":                      "",
+		"Of those, two are new.":              "Of those",
+		"The recorder closes the connection.": "",
+		"A test leaf is left over":            "",
+		"The gap starts with `tell`.":         "",
+	} {
+		require.Equal(t, want, refusedIn(text), text)
+	}
+	const file = "package p\n\nfunc TestTheStreamIsToldOfARollback(t *testing.T) {}\n\nfunc (s suite) TestNobodyReads() {}\n"
+	passages, err := source("p_test.go", []byte(file))
+	require.NoError(t, err)
+	require.Equal(t, []passage{{line: 3, text: "The Stream Is Told Of A Rollback"}}, passages)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("p_test.go", []byte(file), 0o600))
+	var out bytes.Buffer
+	require.ErrorIs(t, check(&out, []string{"p_test.go"}), errLimits)
+	require.Contains(t, out.String(), `line 3: "Told" is refused`)
+	require.Contains(t, out.String(), "1 sentences with refused words")
+}
+
 func TestSQLCountsComments(t *testing.T) {
 	require.Equal(t, []int{4, 2}, counted(t, sql("-- One row for\n-- each.\nSELECT 1; -- not this\n-- Two words\n")))
 }

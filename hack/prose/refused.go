@@ -13,7 +13,7 @@ var refused = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(doubt(s|ed|ful|less)?|undoubted(ly)?|ow(e|es|ed|ing)|confess(es|ed|ion)?|believe[sd]?)\b`),
 	regexp.MustCompile(`(?i)\b(tell|tells|told|untold|telling|leave|leaves|leaving|leavers?)\b`),
 	regexp.MustCompile(`(?i)\b(the ones? before|the ones? after|com(e|es|ing) to nothing|came to nothing|anew)\b`),
-	regexp.MustCompile(`^(What|Of (those|these|what|whom|which)|That which|Whose) .*[^?]$`),
+	regexp.MustCompile(`^(What|Of (those|these|what|whom|which)|That which|Whose)\b.*[^?]$`),
 }
 
 // refusedIn returns the first word or beginning of a sentence that is refused, or "".

@@ -26,7 +26,7 @@ type report struct {
 	refused   []sentence
 }
 
-// measure reads one file. Its extension tells its language.
+// measure reads one file. The extension decides the language.
 func measure(file string) (report, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -43,7 +43,7 @@ func measure(file string) (report, error) {
 			return report{}, err
 		}
 	default:
-		return report{}, fmt.Errorf("%s: no text that is measured; name a .md, .go or .sql file", file)
+		return report{}, fmt.Errorf("%s: unknown kind of text; name a .md, .go or .sql file", file)
 	}
 	return summarize(file, sentences(passages)), nil
 }
@@ -65,7 +65,7 @@ func summarize(file string, all []sentence) report {
 	return r
 }
 
-// percentile is by the nearest rank: the smallest length that so many of a hundred sentences do not exceed.
+// percentile returns the smallest length that the given share of sentences, in hundredths, does not exceed (nearest rank).
 func percentile(sorted []sentence, of int) int {
 	rank := (len(sorted)*of + 99) / 100
 	return sorted[max(rank, 1)-1].words
@@ -105,7 +105,7 @@ func (r report) print(out io.Writer) {
 	}
 }
 
-// beginning is as much of a sentence as finds it again.
+// beginning returns the start of a sentence, long enough to find the sentence.
 func beginning(text string) string {
 	const enough = 50
 	runes := []rune(text)

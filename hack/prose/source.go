@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// source returns the comments of a Go file, and its messages: help texts, log and error messages. A test has its name in the
-// place of messages, which are for the reader of its code.
+// source returns the comments of a Go file, and its messages: help texts, log and error messages. Of a test
+// it returns the comments and the names of tests.
 func source(name string, text []byte) ([]passage, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)

@@ -1,5 +1,5 @@
-// Command scene plays the story of internal/scene on a real control plane, with scheduler, controller manager and kwok. It keeps what the
-// API server served, and its audit log.
+// Command scene plays the story of internal/scene on a real control plane, with scheduler, controller manager and kwok. It keeps the
+// responses of the API server, and its audit log.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(ctx context.Context, dir string, pace float64) (err error) {
 	return write(dir, plane, set, said.all)
 }
 
-// recordStory plays the story while everything is captured.
+// recordStory plays the story and captures all responses.
 func recordStory(ctx context.Context, p *play.Player) (_ data.Set, cleanup func() error, err error) {
 	work, err := os.MkdirTemp("", "kuberewind-scene-")
 	if err != nil {

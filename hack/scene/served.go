@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
-// served keeps what the API server says of itself, whenever that has changed.
+// served keeps the discovery and OpenAPI documents of the API server, each time that one has changed.
 type served struct {
 	client rest.Interface
 	newest map[string][]byte // by path
@@ -26,10 +26,10 @@ func newServed(config *rest.Config) (*served, error) {
 	return &served{client: client.RESTClient(), newest: map[string][]byte{}}, nil
 }
 
-// acceptAggregated asks for all groups and resources in one document.
+// acceptAggregated requests all groups and resources in one document.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
-// look asks for the documents.
+// look requests the documents.
 func (s *served) look(ctx context.Context) error {
 	for _, path := range []string{"/version", "/api", "/apis"} {
 		content, err := s.client.Get().AbsPath(path).SetHeader("Accept", acceptAggregated).DoRaw(ctx)

@@ -1,8 +1,8 @@
-// Command silence runs another program and measures how long it says nothing.
+// Command silence runs another program and measures the longest time without output.
 //
 //	silence [-max 5s] COMMAND [ARGUMENT...]
 //
-// It passes on what the program writes. Then it prints the longest time without output, and the line before it. It fails if that time
+// It passes the output on. At the end it prints the longest time without output, and the line before that. It fails if the time
 // is longer than -max, or if the program fails.
 package main
 
@@ -38,15 +38,15 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, args []string)
 	}
 	heard := &listener{out: out, at: time.Now()}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	// One writer for both, which os/exec then calls from one goroutine.
+	// Both streams have one writer, because os/exec then calls it from one goroutine only.
 	cmd.Stdout, cmd.Stderr = heard, heard
-	// Ctrl-C reaches the program by itself, since it belongs to the terminal's group too.
+	// Ctrl-C reaches the program directly, because it is in the terminal's process group, too.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	err := cmd.Run()
 	heard.note(time.Now())
 	fmt.Fprintf(out, "silence: %s at most, after %q\n", heard.longest.Round(100*time.Millisecond), heard.before)
 	if err == nil && limit > 0 && heard.longest > limit {
-		err = fmt.Errorf("the program said nothing for %s; %s is the limit", heard.longest.Round(100*time.Millisecond), limit)
+		err = fmt.Errorf("the program printed nothing for %s; the limit is %s", heard.longest.Round(100*time.Millisecond), limit)
 	}
 	return err
 }
@@ -54,8 +54,8 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, args []string)
 // listener measures the time between writes.
 type listener struct {
 	out     io.Writer
-	at      time.Time // of the last write
-	last    string    // line
+	at      time.Time // time of the last write
+	last    string    // last line
 	longest time.Duration
 	before  string // the last line before the longest silence
 }

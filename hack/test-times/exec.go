@@ -13,7 +13,7 @@ import (
 // cpuLine is what execute adds to the output of a test binary.
 const cpuLine = "test-times: %f CPU seconds, %f of daemons\n"
 
-// execute runs a test binary to its end. It reaps every process itself: a daemon that is nobody's child comes to it.
+// execute runs a test binary to its end. It reaps all processes itself, also daemons whose parent has ended.
 func execute(args []string) (code int, err error) {
 	runtime.LockOSThread() // the kernel kills the child when the thread that started it ends
 	if err := adoptOrphans(); err != nil {
@@ -36,7 +36,7 @@ func execute(args []string) (code int, err error) {
 	return status.ExitStatus(), nil
 }
 
-// forwardSignals hands on what the go command sends: SIGQUIT asks a test that takes too long for its goroutines.
+// forwardSignals forwards the signals of the go command. A test that takes too long gets SIGQUIT, and prints its goroutines.
 func forwardSignals(child *os.Process) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)

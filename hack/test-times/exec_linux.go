@@ -15,5 +15,5 @@ func adoptOrphans() error {
 	return nil
 }
 
-// childAttributes end a test binary with this process.
+// childAttributes let the kernel kill the test binary when this process ends.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -9,8 +9,8 @@
 //
 // Wall seconds are as `go test -json` reports them. CPU seconds of a package are user and system time of its test binary and of
 // every process that ended below it. The kernel counts processes, so a test alone has no CPU seconds. PostgreSQL's servers are
-// daemons: nobody waits for them, so the `time` of a shell leaves them out. On Linux this program adopts them, and gives their
-// time in a column of its own. The last rows say what building took, and the whole run.
+// daemons: no process waits for them, so the `time` of a shell does not count them. On Linux this program adopts them, and shows their
+// time in a separate column. The last rows show the time of building, and of the whole run.
 package main
 
 import (

@@ -18,30 +18,30 @@ type event struct {
 	Test    string  `json:",omitempty"`
 	Output  string  `json:",omitempty"`
 	Elapsed float64 `json:",omitempty"`
-	// Of the last line, whose action is actionTotal, in seconds.
+	// Only in the last line, which has the action actionTotal, in seconds.
 	CPU  float64    `json:",omitempty"`
 	When *time.Time `json:",omitempty"`
 }
 
-// actionTotal is no action of the go command.
+// actionTotal is our own action; the go command has no such one.
 const actionTotal = "test-times"
 
 // row is one line of the table. A row without a test is a package.
 type row struct {
 	pkg, test    string
 	wall         float64
-	cpu, daemons float64 // of packages
-	measured     bool    // says that there are CPU seconds
+	cpu, daemons float64 // only of packages
+	measured     bool    // CPU seconds are known
 }
 
-// results are what a run took.
+// results are the times of one run.
 type results struct {
 	rows  []row
 	total event
 	cpus  map[string]row // of packages
 }
 
-// read takes the lines of a run. It accepts a file of `go test -json` alone, too, which has no CPU seconds.
+// read reads the lines of a run. It also accepts a file of plain `go test -json`, which has no CPU seconds.
 func read(lines io.Reader) (*results, error) {
 	r := &results{cpus: map[string]row{}}
 	reader := bufio.NewReader(lines)
@@ -88,7 +88,7 @@ func (r *results) add(line []byte) {
 	}
 }
 
-// parse reads one line. Output of make and the programs between the events is none.
+// parse reads one line. It skips lines that are no event, such as the output of make.
 func parse(line []byte) (e event, ok bool) {
 	if !bytes.HasPrefix(line, []byte("{")) {
 		return e, false

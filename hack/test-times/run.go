@@ -50,20 +50,20 @@ func runInto(file io.Writer, command []string, out io.Writer) (code int, err err
 	return state.ExitCode(), errors.Join(follow, json.NewEncoder(file).Encode(total))
 }
 
-// drain lets a command end whose output can no longer be kept.
+// drain reads the rest of the output, so that the command can end after a write to the file failed.
 func drain(printed io.Reader) error {
 	_, err := io.Copy(io.Discard, printed)
 	return err
 }
 
-// follow says what each package came to, and shows all output of what failed.
+// follow prints the result of each package, and all output of each failed test.
 func follow(lines io.Reader, out io.Writer) error {
 	reader := bufio.NewReader(lines)
 	said := map[[2]string]string{}
 	for {
 		line, err := reader.ReadBytes('\n')
 		if e, ok := parse(line); ok {
-			tell(e, said, out)
+			buffer(e, said, out)
 		} else if len(line) > 0 {
 			fmt.Fprintf(out, "%s", line)
 		}
@@ -76,8 +76,8 @@ func follow(lines io.Reader, out io.Writer) error {
 	}
 }
 
-// tell keeps what a test or package says in said until it is known whether it failed.
-func tell(e event, said map[[2]string]string, out io.Writer) {
+// buffer keeps the output of a test or package until its result is known.
+func buffer(e event, said map[[2]string]string, out io.Writer) {
 	name := [2]string{e.Package, e.Test}
 	switch e.Action {
 	case "output":

@@ -11,23 +11,23 @@ import (
 	"text/tabwriter"
 )
 
-// module is cut from the names of packages.
+// module is the prefix that the table removes from package names.
 const module = "github.com/kuberewind/kuberewind/"
 
-// The page shows so many packages and tests, the slowest first.
+// The page shows this many packages and tests, the slowest first.
 const pagePackages, pageTests = 15, 20
 
 // The markers of the page, each on a line of its own.
 const pageBegin, pageEnd = "<!-- test-times: begin -->\n", "<!-- test-times: end -->\n"
 
-// sorted are the rows, longest first.
+// sorted returns the rows, longest first.
 func (r *results) sorted() []row {
 	rows := slices.Clone(r.rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.wall, a.wall) })
 	return rows
 }
 
-// totals are the rows below the table: the packages together, what else the run did, and the run.
+// totals returns the rows below the table: all packages together, the rest of the run, and the run.
 func (r *results) totals() [][]string {
 	var packages row
 	for _, x := range r.rows {
@@ -78,7 +78,7 @@ func (r *results) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// markdown is the top of the table.
+// markdown returns the top of the table.
 func (r *results) markdown() string {
 	var text strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
@@ -103,7 +103,7 @@ func (r *results) markdown() string {
 	return text.String()
 }
 
-// writePage replaces what is between the markers.
+// writePage replaces the text between the markers.
 func writePage(path, page string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func replaceBetween(page []byte, text string) ([]byte, error) {
 	before, rest, begun := bytes.Cut(page, []byte(pageBegin))
 	_, after, ended := bytes.Cut(rest, []byte(pageEnd))
 	if !begun || !ended {
-		return nil, fmt.Errorf("it has no line %q, or none %q after it", strings.TrimSpace(pageBegin), strings.TrimSpace(pageEnd))
+		return nil, fmt.Errorf("it has no line %q with a line %q after it", strings.TrimSpace(pageBegin), strings.TrimSpace(pageEnd))
 	}
 	return slices.Concat(before, []byte(pageBegin+"\n"+text+"\n"+pageEnd), after), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain lets the test binary stand for the program.
+// TestMain lets the test binary run as the program.
 func TestMain(m *testing.M) {
 	if os.Getenv("TEST_TIMES_IS_PROGRAM") != "" {
 		main()
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is this program, as a process of its own.
+// program returns a command that runs this program as a process.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -50,7 +50,7 @@ func table(t *testing.T, text string) string {
 	return out.String()
 }
 
-func TestTheTableHasPackagesAndTestsLongestFirst(t *testing.T) {
+func TestTheTableShowsPackagesAndTestsLongestFirst(t *testing.T) {
 	require.Equal(t, `package         test       wall s  CPU s  PostgreSQL CPU s
 patch                      3.0     7.5    1.2
 kube                       2.5     -      -
@@ -62,18 +62,18 @@ the whole run              10.0    18.8   1.2
 `, table(t, lines+total))
 }
 
-func TestAFileOfGoTestAloneHasATableWithoutTheWholeRun(t *testing.T) {
+func TestAPlainGoTestFileGivesATableWithoutTheWholeRun(t *testing.T) {
 	text := table(t, lines)
 	require.Contains(t, text, "TestLong")
 	require.NotContains(t, text, "the whole run")
 }
 
-func TestAFileWithoutResultsIsRefused(t *testing.T) {
+func TestAFileWithoutResultsFails(t *testing.T) {
 	_, err := read(bytes.NewBufferString("ok patch 0.1s\n"))
 	require.ErrorContains(t, err, "no results of go test -json")
 }
 
-func TestThePageKeepsWhatIsOutsideTheMarkers(t *testing.T) {
+func TestThePageKeepsTheTextOutsideTheMarkers(t *testing.T) {
 	dir := t.TempDir()
 	results, page := filepath.Join(dir, "results"), filepath.Join(dir, "page.md")
 	require.NoError(t, os.WriteFile(results, []byte(lines+total), 0o600))
@@ -89,11 +89,11 @@ func TestThePageKeepsWhatIsOutsideTheMarkers(t *testing.T) {
 	require.Error(t, writePage(results, results), "a page without markers")
 }
 
-func TestARunIsMeasuredWithWhatItsTestBinariesTook(t *testing.T) {
+func TestARunIncludesTheTimeOfItsTestBinaries(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "results")
 	self, err := os.Executable()
 	require.NoError(t, err)
-	// The shell stands for the go command: it prints events around what a test binary prints through exec.
+	// The shell replaces the go command. It prints events around the output that a test binary prints through exec.
 	script := `line=$("$1" exec /bin/sh -c "$2"); code=$?
 		printf '{"Action":"output","Package":"p","Output":"%s\\n"}\n{"Action":"pass","Package":"p","Elapsed":1}\n' "$line"; exit $code`
 	burn := `i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 3`
@@ -111,7 +111,7 @@ func TestARunIsMeasuredWithWhatItsTestBinariesTook(t *testing.T) {
 	require.WithinDuration(t, time.Now(), *r.total.When, time.Minute)
 }
 
-func TestOutputOfWhatFailedIsShown(t *testing.T) {
+func TestTheOutputOfAFailedTestIsShown(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, follow(bytes.NewBufferString(`{"Action":"output","Package":"p","Test":"TestA","Output":"good\n"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"bad\n"}

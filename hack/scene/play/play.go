@@ -22,15 +22,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene"
 )
 
-// A Player does what the steps say.
+// A Player runs the steps.
 type Player struct {
 	Plane *controlplane.ControlPlane
-	Pace  float64                     // how many seconds of the scene pass in one
+	Pace  float64                     // seconds of the scene for each real second
 	Log   io.Writer                   // a line for each step
-	After func(context.Context) error // is called after each step, unless it is nil
+	After func(context.Context) error // runs after each step; nil for none
 }
 
-// Steps does the steps, each at its time.
+// Steps runs the steps, each at its time.
 func (p *Player) Steps(ctx context.Context, steps []scene.Step) error {
 	began := time.Now()
 	for _, step := range steps {
@@ -50,7 +50,7 @@ func (p *Player) Steps(ctx context.Context, steps []scene.Step) error {
 	return nil
 }
 
-// Story plays all of it, to its full length.
+// Story plays the whole story, to its full length.
 func (p *Player) Story(ctx context.Context) error {
 	began := time.Now()
 	if err := p.Steps(ctx, scene.Story()); err != nil {
@@ -59,7 +59,7 @@ func (p *Player) Story(ctx context.Context) error {
 	return p.until(ctx, began, scene.Length)
 }
 
-// until waits for a time of the story.
+// until waits until the story has come to a time.
 func (p *Player) until(ctx context.Context, began time.Time, at time.Duration) error {
 	timer := time.NewTimer(time.Until(began.Add(time.Duration(float64(at) / p.Pace))))
 	defer timer.Stop()
@@ -87,7 +87,7 @@ func (p *Player) step(ctx context.Context, s scene.Step) error {
 	return nil
 }
 
-// Kubectl runs it as a user. With edit, the input is the sed script that edits.
+// Kubectl runs kubectl as a user. For "edit", the input is the sed script that edits the object.
 func (p *Player) Kubectl(ctx context.Context, actor, input string, args []string) error {
 	kubeconfig, err := p.Plane.APIServer.Kubeconfig(actor)
 	if err != nil {
