@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-// A campaign is one run.
+// A campaign is one run of rounds of faults against one world.
 type campaign struct {
 	*world
 	ledger    *ledger
@@ -25,12 +25,12 @@ type campaign struct {
 	started   time.Time
 	rounds    int
 	verdict   verdict
-	unsettled error   // why the last round did not end as it should
-	idle      []usage // after each round at whose end all streams were followed
-	behind    int     // most streams that were not, after any other
+	unsettled error   // why the last round did not settle
+	idle      []usage // usage after each round that ended with all streams followed
+	behind    int     // the most streams that were not followed after another round
 }
 
-// TestCampaign: whatever happens, each revision of etcd is a row once, or inside a gap that could not be avoided (I1 to I4, I7).
+// TestCampaign checks I1 to I4 and I7: under all faults, each revision of etcd is one row, or inside a gap that was unavoidable.
 func TestCampaign(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 0))
 	t.Logf("seed %d", *seed)
@@ -58,7 +58,7 @@ func TestCampaign(t *testing.T) {
 	c.require(t)
 }
 
-// goesOn says whether there is another round.
+// goesOn reports whether there is another round.
 func (c *campaign) goesOn() bool {
 	least := max(*rounds, 1)
 	if *rounds == 0 {
@@ -67,7 +67,7 @@ func (c *campaign) goesOn() bool {
 	return c.rounds < least || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
 }
 
-// next are the faults of the next round: at first each kind alone, then a few at once.
+// next returns the faults of the next round: first each kind alone, then a few at once.
 func (c *campaign) next() []fault {
 	if c.rounds < len(c.faults) {
 		return c.faults[c.rounds : c.rounds+1]
@@ -86,7 +86,7 @@ func (c *campaign) next() []fault {
 	return together
 }
 
-// round injects, heals, and compares. It says whether the record is whole.
+// round injects faults, heals, and compares. It reports whether the record is complete.
 func (c *campaign) round(t *testing.T) bool {
 	t.Helper()
 	together := c.next()
@@ -112,12 +112,12 @@ func (c *campaign) round(t *testing.T) bool {
 		c.idle = append(c.idle, u)
 	}
 	c.behind = max(c.behind, behind)
-	t.Logf("it lasted %.1f s, was over %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d confessed, %d missing",
+	t.Logf("it lasted %.1f s, settled %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing",
 		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing))
 	return c.whole()
 }
 
-// inject nests the faults.
+// inject starts the faults one inside the other.
 func (c *campaign) inject(t *testing.T, together []fault) {
 	t.Helper()
 	if len(together) == 0 {
@@ -142,7 +142,7 @@ func (c *campaign) needless() (found []gap) {
 	return found
 }
 
-// require fails the test if the record is not what it should be, and shows what is needed to find out why.
+// require fails the test if the record is wrong, and shows the details that are needed to find the cause.
 func (c *campaign) require(t *testing.T) {
 	t.Helper()
 	if c.unsettled != nil {
@@ -179,7 +179,7 @@ func (c *campaign) require(t *testing.T) {
 	}
 }
 
-// An idle recorder may have grown by half since the first round, and by what Go's collector leaves lying about.
+// An idle recorder may have grown by half since the first round, and by the memory that Go's collector has not freed yet.
 const grown, room = 1.5, 128 << 20
 
 func (c *campaign) requireNoGrowth(t *testing.T) {
@@ -190,7 +190,7 @@ func (c *campaign) requireNoGrowth(t *testing.T) {
 	first, last := c.idle[0], c.idle[len(c.idle)-1]
 	require.LessOrEqual(t, last.memory, grown*first.memory+room, "memory")
 	require.LessOrEqual(t, last.goroutines, grown*first.goroutines, "goroutines")
-	// The recorder's HTTP client keeps connections that nobody uses for 90 seconds.
+	// The recorder's HTTP client keeps idle connections for 90 seconds.
 	recordertest.Eventually(t.Context(), t, fmt.Sprintf("half as many open files again as the %.0f at first", first.files), func() bool {
 		if last.files > grown*first.files {
 			last, _ = c.usage(t)
@@ -199,7 +199,7 @@ func (c *campaign) requireNoGrowth(t *testing.T) {
 	})
 }
 
-// requireChain has replay verify the record: the chain, the folds, the digests.
+// requireChain runs "replay verify" on the record: chain, folds, digests.
 func (c *campaign) requireChain(t *testing.T) {
 	t.Helper()
 	code, said := recordertest.RunProgram(t, "replay", "verify", "--database", c.database.URL())

@@ -12,21 +12,21 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-// A fault is one kind of what may happen. It begins, lasts while other faults may come and go, and is over when do returns.
+// A fault is one kind of failure. It begins, lasts while other faults may begin and end, and is over when do returns.
 type fault struct {
 	kind string
-	// part is what it breaks: no two faults of one part come together.
+	// part is the component that it breaks. Two faults of one part never run together.
 	part string
-	// alone says that it waits for what the recorder sees meanwhile: no other comes with it.
+	// alone is set if it waits for the reaction of the recorder. No other fault runs with it.
 	alone bool
-	// quick says that the recorder is over it in seconds.
+	// quick is set if the recorder recovers in seconds.
 	quick bool
-	// refused says why it cannot be injected here; nil if it always can.
+	// refused returns why it cannot be injected on this machine, or "". It is nil if it always can.
 	refused func() string
 	do      func(t *testing.T, w *world, during func())
 }
 
-// faults are in the order of their nesting: a fault that needs an API server that answers comes before one that takes it away.
+// faults are in the order of nesting. A fault that needs a working API server comes before one that stops it.
 var faults = []fault{
 	{kind: "crd-recreated", part: "definition", quick: true, do: recreateDefinition},
 	{kind: "rbac-withdrawn", part: "rights", do: withdrawRights},
@@ -64,7 +64,7 @@ var faults = []fault{
 	{kind: "clock-steps", do: nil, refused: func() string { return "one machine has one clock: tests of the packages inject it" }},
 }
 
-// chosen are the faults that -faults names, in the order in which they are nested.
+// chosen returns the faults that -faults names, in the order of nesting.
 func chosen(t *testing.T) (found []fault) {
 	t.Helper()
 	named := map[string]bool{}
@@ -95,7 +95,7 @@ func recreateDefinition(t *testing.T, w *world, during func()) {
 	w.hold(t, seconds(1))
 }
 
-// withdrawRights cuts the watches too: what runs is not asked again whether it may.
+// withdrawRights also cuts the watches, because the API server does not check the rights of a running watch again.
 func withdrawRights(t *testing.T, w *world, during func()) {
 	w.mustDelete(t, clusterRoleBindings, reader)
 	w.api.reset()
@@ -104,12 +104,12 @@ func withdrawRights(t *testing.T, w *world, during func()) {
 	w.bindReader(t)
 }
 
-// secondRecorder is a recorder that was started by mistake, or as a standby. Whichever is left in the end goes on.
+// secondRecorder is a recorder that was started by mistake, or as a standby. One of the two is stopped at the end; the other goes on.
 func secondRecorder(t *testing.T, w *world, during func()) {
 	w.second(t)
 	w.hold(t, w.between(2, 5))
 	during()
-	w.leaveOne()
+	w.stopOne()
 }
 
 func secondRecorderWhilePaused(t *testing.T, w *world, during func()) {
@@ -119,7 +119,7 @@ func secondRecorderWhilePaused(t *testing.T, w *world, during func()) {
 	during()
 	w.recorder.signal(syscall.SIGCONT)
 	w.hold(t, seconds(1))
-	w.leaveOne()
+	w.stopOne()
 }
 
 func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
@@ -130,7 +130,7 @@ func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
 	}
 }
 
-// killedOften kills each recorder wherever it is when its time comes: while it starts, while it catches up, or later.
+// killedOften kills each recorder after a random time: while it starts, while it catches up, or later.
 func killedOften(t *testing.T, w *world, during func()) {
 	for range kills {
 		victim := w.recorder.current()
@@ -141,7 +141,7 @@ func killedOften(t *testing.T, w *world, during func()) {
 	during()
 }
 
-// kills is how many there are in a row.
+// kills returns how many kills follow each other.
 const kills = 20
 
 func paused(t *testing.T, w *world, during func()) {
@@ -151,8 +151,8 @@ func paused(t *testing.T, w *world, during func()) {
 	w.recorder.signal(syscall.SIGCONT)
 }
 
-// compactedBeyond is the one kind after which a gap cannot be avoided: while no recorder runs, etcd forgets what has been written, and
-// the API server, restarted, too.
+// compactedBeyond is the only kind after which a gap is unavoidable. While no recorder runs, etcd compacts the new writes. The
+// API server is restarted, so its cache has lost them, too.
 func compactedBeyond(t *testing.T, w *world, during func()) {
 	w.recorder.end()
 	w.hold(t, w.between(1, 3))
@@ -187,7 +187,7 @@ func postgresAway(t *testing.T, w *world, during func()) {
 	w.server.Start(t)
 }
 
-// postgresFull: a full log makes PostgreSQL crash, so that it may have to be started again.
+// postgresFull fills the disk. A full log crashes PostgreSQL, so the test may have to start it again.
 func postgresFull(t *testing.T, w *world, during func()) {
 	w.server.FillDisk(t)
 	w.hold(t, w.between(5, 15))
@@ -196,7 +196,7 @@ func postgresFull(t *testing.T, w *world, during func()) {
 	w.server.Start(t)
 }
 
-// postgresSlow makes each write to its disk take longer than most commits do otherwise.
+// postgresSlow makes each write to the disk of PostgreSQL slower than most commits usually are.
 func postgresSlow(t *testing.T, w *world, during func()) {
 	require.NoError(t, os.WriteFile(w.slow, nil, 0o600))
 	w.hold(t, w.between(4, 10))
@@ -240,7 +240,7 @@ func noOlderServer() string {
 	return ""
 }
 
-// rolled goes to the other release and back: what only one of them serves cannot be followed meanwhile.
+// rolled switches to the other release and back. Resources that only one release serves cannot be followed meanwhile.
 func rolled(t *testing.T, w *world, during func()) {
 	own, err := w.plane.APIServer.Roll(t.Context(), *older)
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func rolled(t *testing.T, w *world, during func()) {
 	require.NoError(t, err)
 }
 
-// etcdRestarted resets the watch caches of an API server that goes on.
+// etcdRestarted resets the watch caches of an API server that keeps running.
 func etcdRestarted(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.Etcd.Kill())
 	during()

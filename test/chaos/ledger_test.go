@@ -17,35 +17,35 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 )
 
-// A ledger compares the record with the oracle: each write is a row once, or inside a gap.
+// A ledger compares the record with the oracle. Each write is exactly one row, or inside a gap.
 type ledger struct {
 	oracle *oracle
-	api    *wire // of the recorders
-	from   int64 // after which revision everything is expected
-	seq    int64 // up to which the record has been read
+	api    *wire // from the recorders to the API server
+	from   int64 // each revision after this one is expected
+	seq    int64 // the record has been read up to here
 
-	expected map[place][]*state // several only where the history went backwards
+	expected map[place][]*state // several states only after a rollback
 	open     map[*state]bool    // not found in the record yet
-	strange  map[int64]row      // rows by seq that etcd never had, as far as the oracle has read
-	mistaken []row              // rows of writes that etcd has, as told by a cache that holds another object before
-	owners   map[*state]int64   // of the last round that was settled
+	strange  map[int64]row      // rows by seq whose write the oracle has not read
+	mistaken []row              // rows of writes that etcd has, as served by a stale cache with another previous object
+	owners   map[*state]int64   // verdict.owners of the last round that settled
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 
 	writes, rows, twice, differing int
-	faults                         []string // the first few, in words
+	faults                         []string // descriptions of the first few
 }
 
-// place is where a version stands in the history.
+// place is the place of a version in the history.
 type place struct {
 	object
 	revision int64
 }
 
-// state is what is known of a write.
+// state is a write, and how it was recorded.
 type state struct {
 	write
-	seq   int64 // of its row, 0 if there is none
-	ended int64 // of the row that ends the object that it has replaced
+	seq   int64 // seq of its row, 0 if there is none
+	ended int64 // seq of the row that ends the object that this write replaced
 }
 
 // row is one delta of the record.
@@ -58,7 +58,7 @@ type row struct {
 	observed      time.Time
 }
 
-// gap is one of the record.
+// gap is a gap on record.
 type gap struct {
 	number                   int64
 	resource, cause, outcome string
@@ -71,7 +71,7 @@ func newLedger(o *oracle, api *wire) *ledger {
 	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}}
 }
 
-// update reads what is new in both histories.
+// update reads the new writes of etcd and the new rows of the record.
 func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 	for _, w := range l.oracle.take() {
 		s := &state{write: *w}
@@ -108,7 +108,7 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 	return nil
 }
 
-// enter finds the write of a row. Keyframes and inferred deletes tell of none.
+// enter finds the write of a row. Keyframes and inferred deletes have none.
 func (l *ledger) enter(x row) {
 	revision, err := strconv.ParseInt(x.text, 10, 64)
 	if x.source != "watch" && x.source != "relist" || err != nil || revision <= l.from {
@@ -121,14 +121,14 @@ func (l *ledger) enter(x row) {
 	}
 	var known, ended, mistaken *state
 	for _, s := range states {
-		told := s.kind
+		expected := s.kind
 		if s.ended != 0 {
-			told = "Added"
+			expected = "Added"
 		}
-		fits := x.kind == told || x.source == "relist" && s.kind != "Deleted"
+		fits := x.kind == expected || x.source == "relist" && s.kind != "Deleted"
 		switch {
 		case fits && l.equal(s, x) && (known == nil || known.seq != 0 || s.seq == 0 && s.after.Before(x.observed)):
-			known = s // two histories may have equal objects in one place: it is the one that there was by then
+			known = s // two histories may have equal objects in one place; the row is of the newest that existed when it was observed
 		case s.seq == 0 && s.ended == 0 && s.replaced != nil && x.kind == "Deleted" && l.same(*s.replaced, s, x):
 			ended = s
 		case s.seq == 0 && s.mistakenFor(x, l.equal(s, x)):
@@ -146,7 +146,7 @@ func (l *ledger) enter(x row) {
 		l.differing++
 		l.fault("seq %d, %s of %v at %d by %s, differs from what etcd has: %s", x.seq, x.kind, x.object, revision, x.source, states[0].kind)
 	case known.seq != 0 && x.source == "relist" && known.generation < l.oracle.generation:
-		known.generation = l.oracle.generation // it is what the history went back to
+		known.generation = l.oracle.generation // the restored history has it, too
 	case known.seq != 0:
 		l.twice++
 		l.fault("seq %d, %s of %v at %d by %s, is on record already: seq %d", x.seq, x.kind, x.object, revision, x.source, known.seq)
@@ -156,7 +156,7 @@ func (l *ledger) enter(x row) {
 	}
 }
 
-// equal compares contents where that is possible: values of Secrets are hashed, and other versions than the stored one are converted.
+// equal compares the contents if that is possible. It is not for Secrets, whose values are hashed, and for converted API versions.
 func (l *ledger) equal(s *state, x row) bool { return l.same(s.digest, s, x) }
 
 func (l *ledger) same(digest [16]byte, s *state, x row) bool {
@@ -169,7 +169,7 @@ func (l *ledger) fault(format string, args ...any) {
 	}
 }
 
-// gaps are those of the record that missed, or may have missed, anything after the first lists.
+// gaps reads the gaps on record that missed, or may have missed, a write after the first lists.
 func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
 			coalesce(from_at, 'epoch'), coalesce(to_at, now())
@@ -190,9 +190,9 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	})
 }
 
-// confesses says whether a gap covers a write of this generation or the one before. A gap that ended with nothing missed covers
-// nothing.
-func (g *gap) confesses(s *state, generation int) bool {
+// covers reports whether a gap covers a write of this generation or of the previous one. A gap that ended with nothing missed
+// covers nothing.
+func (g *gap) covers(s *state, generation int) bool {
 	if g.resource != s.resource || g.outcome == "resumed" {
 		return false
 	}
@@ -202,25 +202,25 @@ func (g *gap) confesses(s *state, generation int) bool {
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
 
-// mistakenFor says whether a write is recorded as another type, or as the end of an earlier object. An API server that runs on
-// over a restore of its etcd goes by the objects in its cache.
+// mistakenFor reports whether a write is recorded as another type, or as the end of an earlier object. An API server that
+// keeps running while its etcd is restored uses the objects in its cache.
 func (s *state) mistakenFor(x row, equal bool) bool {
 	ends := s.kind == "Deleted"
 	return x.source == "watch" && ends == (x.kind == "Deleted") && ends != equal
 }
 
-// excuses says whether that may be on record: it happened before the recorder had noticed, and a gap covers it.
+// excuses reports whether a mistaken row is allowed: it was written before the recorder had noticed the rollback, and a gap covers it.
 func (g *gap) excuses(x row) bool {
 	return g.resource == x.resource && g.cause == "history_reversed" && !x.observed.Before(g.fromAt) && !x.observed.After(g.toAt)
 }
 
-// verdict is how the two histories compare.
+// verdict is the result of a comparison.
 type verdict struct {
-	mistaken []row            // in no gap that excuses it
+	mistaken []row            // rows that no gap excuses
 	missing  []*state         // in no gap
-	owners   map[*state]int64 // of what only a gap accounts for: its number
+	owners   map[*state]int64 // the number of the gap, for each write without a row
 	open     []gap            // open gaps
-	gaps     []gap            // closed ones, with what they missed
+	gaps     []gap            // closed gaps, with the number of missed writes
 }
 
 func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
@@ -234,7 +234,7 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 			if number, known := l.owners[s]; known {
 				return g.number == number
 			}
-			return g.confesses(s, l.oracle.generation)
+			return g.covers(s, l.oracle.generation)
 		})
 		if owner < 0 {
 			v.missing = append(v.missing, s)
@@ -261,7 +261,7 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 	return v, nil
 }
 
-// needless says whether a gap that is closed was needless: the history could still have been read then.
+// needless reports whether a closed gap was needless: the history could still have been read at its end.
 func (l *ledger) needless(g gap) bool {
 	verdict, known := l.judged[g.number]
 	if !known {
@@ -272,8 +272,8 @@ func (l *ledger) needless(g gap) bool {
 	return verdict
 }
 
-// ended says whether a resource ended within a gap of it, and nobody was connected all the time from the deletion of its
-// definition. The history of a resource without a definition goes only to a watch that is open already.
+// ended reports whether a resource ended within its gap, and no recorder was connected all the time since its definition was
+// deleted. After that deletion, only a watch that is already open gets the history of the resource.
 func (l *ledger) ended(g gap) bool {
 	if g.cause != "not_found" && g.cause != "forbidden" {
 		return false
@@ -288,8 +288,8 @@ func (l *ledger) ended(g gap) bool {
 	return false
 }
 
-// settle returns when all is on record or in a gap, up to the revision of now, and no gap is open. If that takes longer than
-// the recorder may, it says what is missing.
+// settle waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
+// than -patience, the error says what is missing.
 func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
@@ -321,7 +321,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	}
 }
 
-// An API server whose cache is of another history has replaced etcd's object by that history's.
+// An API server with a stale cache has replaced the object in etcd by an object of the lost history.
 func TestAnUpdateThatReplacesTheUIDIsADeleteAndAnAdd(t *testing.T) {
 	const text = `{"apiVersion":"example.kuberewind.dev/v1","kind":"Widget","metadata":{"name":"w","namespace":"default","uid":%q}}`
 	w, err := new(oracle).parse(controlplane.Revision{
@@ -329,32 +329,32 @@ func TestAnUpdateThatReplacesTheUIDIsADeleteAndAnAdd(t *testing.T) {
 		Previous: fmt.Appendf(nil, text, "a"), Value: fmt.Appendf(nil, text, "b"),
 	})
 	require.NoError(t, err)
-	type told struct {
+	type served struct {
 		kind   string
 		digest [16]byte
 	}
-	end, beginning, update := told{"Deleted", *w.replaced}, told{"Added", w.digest}, told{"Updated", w.digest}
+	end, beginning, update := served{"Deleted", *w.replaced}, served{"Added", w.digest}, served{"Updated", w.digest}
 	for name, c := range map[string]struct {
-		told                    []told
+		rows                    []served
 		found, faults, mistaken int
 	}{
-		"an end and a beginning":           {[]told{end, beginning}, 1, 0, 0},
-		"as a watch tells it":              {[]told{update}, 1, 0, 0},
-		"an end alone":                     {[]told{end}, 0, 0, 0},
-		"a beginning without an end":       {[]told{beginning}, 1, 0, 1},
-		"two ends":                         {[]told{end, end, beginning}, 1, 1, 0},
-		"two beginnings":                   {[]told{end, beginning, beginning}, 1, 1, 0},
-		"an end after the beginning":       {[]told{end, beginning, end}, 1, 1, 0},
-		"an end after the update":          {[]told{update, end}, 1, 1, 0},
-		"an update after the end":          {[]told{end, update}, 1, 0, 1},
-		"the end of what takes its place":  {[]told{{"Deleted", w.digest}}, 0, 1, 0},
-		"a beginning of what was replaced": {[]told{end, {"Added", *w.replaced}}, 0, 1, 0},
+		"an end and a beginning":           {[]served{end, beginning}, 1, 0, 0},
+		"as a watch shows it":              {[]served{update}, 1, 0, 0},
+		"an end alone":                     {[]served{end}, 0, 0, 0},
+		"a beginning without an end":       {[]served{beginning}, 1, 0, 1},
+		"two ends":                         {[]served{end, end, beginning}, 1, 1, 0},
+		"two beginnings":                   {[]served{end, beginning, beginning}, 1, 1, 0},
+		"an end after the beginning":       {[]served{end, beginning, end}, 1, 1, 0},
+		"an end after the update":          {[]served{update, end}, 1, 1, 0},
+		"an update after the end":          {[]served{end, update}, 1, 0, 1},
+		"the end of what takes its place":  {[]served{{"Deleted", w.digest}}, 0, 1, 0},
+		"a beginning of what was replaced": {[]served{end, {"Added", *w.replaced}}, 0, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &state{write: *w}
 			l := newLedger(new(oracle), nil)
 			l.expected[place{w.object, 7}], l.open[s] = []*state{s}, true
-			for i, x := range c.told {
+			for i, x := range c.rows {
 				l.enter(row{seq: int64(i + 1), kind: x.kind, source: "watch", version: "example.kuberewind.dev/v1", object: w.object, text: "7", digest: x.digest[:]})
 			}
 			require.Len(t, l.faults, c.faults, "%v", l.faults)

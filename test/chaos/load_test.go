@@ -35,24 +35,24 @@ var (
 	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
-// kindOf are the kinds that are written all the time: cached ones, uncached ones (Events), and those of a definition.
+// kindOf are the kinds that the load writes: cached ones, uncached ones (Events), and custom resources.
 var kindOf = map[schema.GroupVersionResource]string{
 	configMaps: "ConfigMap", secrets: "Secret", pods: "Pod", events: "Event", leases: "Lease", deployments: "Deployment", widgets: "Widget",
 }
 
-// often are the kinds by how often they are chosen.
+// often weights the kinds: a kind is chosen as often as it is listed.
 var often = []schema.GroupVersionResource{configMaps, configMaps, secrets, pods, pods, events, events, leases, leases, deployments, widgets, widgets}
 
 const (
-	// writers are clients that write at the same time.
+	// writers is the number of clients that write at the same time.
 	writers = 6
-	// names are how many objects of a kind a writer has: few, so that they are deleted and made again under the same names.
+	// names is the number of object names of a writer for each kind. It is small, so that objects are deleted and created again.
 	names = 8
 	// bigBytes is the size of a big object; every bigOne-th write of a ConfigMap makes one.
 	bigBytes, bigOne = 300 << 10, 100
 )
 
-// load writes to the cluster and minds no failure: whether a write that failed was done, etcd knows.
+// load writes to the cluster. It ignores failed writes: the oracle reads from etcd whether they were done.
 type load struct {
 	client        dynamic.Interface
 	seed          uint64
@@ -82,13 +82,13 @@ func (l *load) run(ctx context.Context) {
 	}
 }
 
-// pause returns when nobody writes; go on with the function.
+// pause waits until no writer writes. Call the returned function to go on.
 func (l *load) pause() (resume func()) {
 	l.turn.Lock()
 	return l.turn.Unlock
 }
 
-// take makes, changes or deletes one object. A server that hangs must not keep a writer from the next one.
+// take creates, changes or deletes one object. It has a timeout, so that a hanging server does not block the writer.
 func (l *load) take(ctx context.Context, random *rand.Rand, id int) {
 	l.turn.RLock()
 	defer l.turn.RUnlock()
@@ -118,7 +118,7 @@ func (l *load) write(ctx context.Context, random *rand.Rand, gvr schema.GroupVer
 	return err
 }
 
-// change is a merge patch, sometimes of the status.
+// change returns a merge patch, sometimes of the status.
 func change(random *rand.Rand, gvr schema.GroupVersionResource) (body string, subresources []string) {
 	text := []string{"plain", "ünïcödé 日本 😀", "a/b~0~1", "<b>&amp;</b>", "12345678901234567890"}[random.IntN(5)]
 	switch {
@@ -137,7 +137,7 @@ func change(random *rand.Rand, gvr schema.GroupVersionResource) (body string, su
 	}
 }
 
-// bodyOf is the smallest that the server takes of a kind.
+// bodyOf returns the smallest body of a kind that the server accepts.
 func bodyOf(gvr schema.GroupVersionResource, name string) map[string]any {
 	labels := map[string]any{"app": name}
 	podSpec := map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": "registry.example/app:1.0"}}}
@@ -174,7 +174,7 @@ func newObject(apiVersion, kind, namespace, name string, body map[string]any) *u
 	return o
 }
 
-// mustCreate tries again while the server comes up.
+// mustCreate retries while the server starts.
 func (w *world) mustCreate(t *testing.T, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	t.Helper()
 	var err error
@@ -192,7 +192,7 @@ func (w *world) mustDelete(t *testing.T, gvr schema.GroupVersionResource, name s
 	})
 }
 
-// makeWidgets defines them, with another schema each time, and returns when they are served.
+// makeWidgets creates the definition of widgets, with another schema each time, and waits until the server serves them.
 func (w *world) makeWidgets(t *testing.T, edition int) {
 	t.Helper()
 	properties, err := json.Marshal(map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{
@@ -208,7 +208,7 @@ func (w *world) makeWidgets(t *testing.T, edition int) {
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": schema}}}},
 	}}))
-	// Lists it may still answer under a definition that is going.
+	// The server may still answer lists while it removes a definition.
 	recordertest.Eventually(t.Context(), t, "widgets to be served", func() bool {
 		dry := newObject(widgets.GroupVersion().String(), "Widget", "default", "dry-run", nil)
 		_, err := w.client.Resource(widgets).Namespace("default").Create(t.Context(), dry, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -23,7 +23,7 @@ var (
 	rate      = flag.Int("rate", 100, "writes a second")
 )
 
-// quick names the kinds of faults that the recorder is over in seconds.
+// quick names the kinds of faults from which the recorder recovers in seconds.
 const quick = "quick"
 
 func TestMain(m *testing.M) { recordertest.Main(m, "recorder", "replay") }

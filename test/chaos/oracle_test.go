@@ -19,31 +19,31 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// oraclePoll is how often the oracle reads what is new in etcd: far more often than anything is compacted.
+// oraclePoll is the interval at which the oracle reads etcd. It is far shorter than the interval of compaction.
 const oraclePoll = 200 * time.Millisecond
 
-// The oracle knows the record of a recorder that misses nothing. It reads etcd itself, before that is compacted, and shares no
-// code with the recorder but the canonical form of JSON.
+// The oracle knows all that a recorder has to record. It reads etcd directly, before a compaction. The only code that it shares
+// with the recorder is the canonical form of JSON.
 type oracle struct {
 	etcd *controlplane.Etcd
 
 	mu          sync.Mutex // protects what follows
-	generation  int        // how often the history has gone backwards
-	read        int64      // up to which revision, in this generation
-	upToDate    time.Time  // when there was nothing after that
+	generation  int        // the number of restores
+	read        int64      // the last revision that was read, of this generation
+	upToDate    time.Time  // the last time at which etcd had nothing newer
 	compacted   int64
-	looked      time.Time // when etcd was last asked how far it is compacted, and answered
+	looked      time.Time // the last time at which etcd said how far it is compacted
 	compactions []compaction
-	news        []*write // since take
+	news        []*write // writes since take was called
 }
 
-// compaction is since when a revision may have been the oldest one.
+// compaction is the earliest time at which a revision may have been the oldest one in etcd.
 type compaction struct {
 	since    time.Time
 	revision int64
 }
 
-// object names what a write of etcd was about.
+// object names the object of a write.
 type object struct{ resource, namespace, name string }
 
 // write is one write of an object in etcd.
@@ -52,17 +52,17 @@ type write struct {
 	generation int
 	revision   int64
 	kind       string    // Added, Updated, Deleted
-	after      time.Time // when etcd did not have it yet, at most a moment before
-	// version is the API version in which it is stored: only in that one it is served as it is stored.
+	after      time.Time // a time shortly before the write
+	// version is the API version in which it is stored. Other versions are converted before they are served.
 	version string
 	digest  [16]byte
-	// replaced is the digest of the object of another UID whose place an update has taken. An API server that runs on over a
-	// restore of its etcd updates the object in its cache. If both histories have a version of the name at one revision,
-	// nothing stops it. A watch shows that as any update. Lists at exact revisions show an end and a beginning.
+	// replaced is the digest of an object with another UID that this update has replaced. That happens if an API server keeps
+	// running while its etcd is restored, and updates an object of its stale cache. If both histories have a version of the
+	// name at the same revision, the update succeeds. A watch shows it as an update; lists show a deletion and a creation.
 	replaced *[16]byte
 }
 
-// newOracle knows everything after the current revision.
+// newOracle returns an oracle that reads everything after the current revision.
 func newOracle(t *testing.T, etcd *controlplane.Etcd) *oracle {
 	t.Helper()
 	o := &oracle{etcd: etcd}
@@ -80,7 +80,7 @@ func newOracle(t *testing.T, etcd *controlplane.Etcd) *oracle {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				_, _ = o.catchUp(ctx) // etcd may be down: then there is nothing new
+				_, _ = o.catchUp(ctx) // if etcd is down, there is nothing new
 			}
 		}
 	}()
@@ -97,7 +97,7 @@ func (o *oracle) catchUp(ctx context.Context) (int64, error) {
 	return o.catchUpLocked(ctx)
 }
 
-// goBack restores an older history while nobody writes.
+// goBack switches to the restored history. No writer may write meanwhile.
 func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	}
 	var err error
 	o.generation++
-	o.compacted, o.upToDate = 0, time.Now() // From now on it has what it was put back to.
+	o.compacted, o.upToDate = 0, time.Now() // From now on etcd has the restored history.
 	o.compactions = append(o.compactions, compaction{time.Now(), 0})
 	o.read, err = o.etcd.Revision(ctx)
 	return err
@@ -147,7 +147,7 @@ func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {
 	return current, nil
 }
 
-// dropUnfinished forgets writes of revisions that will be read again.
+// dropUnfinished drops writes of revisions that the oracle will read again.
 func (o *oracle) dropUnfinished() {
 	for len(o.news) > 0 {
 		last := o.news[len(o.news)-1]
@@ -158,7 +158,7 @@ func (o *oracle) dropUnfinished() {
 	}
 }
 
-// take gives what has been written since it was last asked.
+// take returns the writes since the last call.
 func (o *oracle) take() []*write {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,7 +167,7 @@ func (o *oracle) take() []*write {
 	return news
 }
 
-// forgotten says whether etcd had compacted what followed a revision at that time.
+// forgotten reports whether etcd had compacted the writes after a revision at that time.
 func (o *oracle) forgotten(revision int64, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,7 +179,7 @@ func (o *oracle) forgotten(revision int64, at time.Time) bool {
 	return false
 }
 
-// notObjects are keys of the API server's own book-keeping, which it serves to nobody.
+// notObjects are internal keys of the API server. It serves them to no client.
 var notObjects = []string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}
 
 // elsewhere are the resources that etcd keeps under another name.
@@ -190,7 +190,7 @@ var deltaTypes = map[controlplane.RevisionKind]string{
 	controlplane.Create: "Added", controlplane.Update: "Updated", controlplane.Delete: "Deleted",
 }
 
-// parse is nil for what is no object.
+// parse returns nil for a key that is no object.
 func (o *oracle) parse(r controlplane.Revision) (*write, error) {
 	for _, prefix := range notObjects {
 		if strings.HasPrefix(r.Key, prefix) {
@@ -239,7 +239,7 @@ func uidOf(stored []byte) (string, error) {
 	return doc.Metadata.UID, err
 }
 
-// digestOf is the digest of an object as it is served, by what is stored: without its resource version, which is the revision.
+// digestOf returns the digest of an object as it is served, from its stored form. It excludes the resource version, which is the revision.
 func digestOf(stored []byte, revision int64) (version string, digest [16]byte, err error) {
 	var doc map[string]json.RawMessage
 	var metadata map[string]json.RawMessage

@@ -15,24 +15,24 @@ const restartPause = time.Second
 
 // A keeper keeps a recorder running, as a supervisor does.
 type keeper struct {
-	args []string
-	tell func(code int) // of each end of a process
-	wait sync.WaitGroup
+	args  []string
+	ended func(code int) // called at each end of a process
+	wait  sync.WaitGroup
 
 	mu      sync.Mutex // protects what follows
 	process *recordertest.Process
-	stop    chan struct{} // closed when no process is wanted any more; nil while none is
+	stop    chan struct{} // closed to stop the keeper; nil while it is stopped
 	logs    []*recordertest.Process
 }
 
-func newKeeper(t *testing.T, tell func(code int), args ...string) *keeper {
+func newKeeper(t *testing.T, ended func(code int), args ...string) *keeper {
 	t.Helper()
-	k := &keeper{args: args, tell: tell}
+	k := &keeper{args: args, ended: ended}
 	t.Cleanup(k.end)
 	return k
 }
 
-// start returns when a process has been started.
+// start starts a process.
 func (k *keeper) start(t *testing.T) {
 	t.Helper()
 	k.mu.Lock()
@@ -61,7 +61,7 @@ func (k *keeper) keep(stop chan struct{}) {
 	for {
 		p := k.current()
 		<-p.Ended()
-		k.tell(p.ExitCode())
+		k.ended(p.ExitCode())
 		select {
 		case <-stop:
 			return
@@ -73,7 +73,7 @@ func (k *keeper) keep(stop chan struct{}) {
 	}
 }
 
-// again starts another process, unless none is wanted any more. One that cannot be started counts as one that has ended.
+// again starts another process, unless the keeper was stopped. A failed start counts as an end.
 func (k *keeper) again(stop chan struct{}) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,17 +86,17 @@ func (k *keeper) again(stop chan struct{}) bool {
 	}
 }
 
-// current is the process that runs, or the last one that did.
+// current returns the running process, or the last one.
 func (k *keeper) current() *recordertest.Process {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.process
 }
 
-// signal reaches the process that runs; that it has ended is no error.
+// signal sends a signal to the running process. It is no error if the process has ended.
 func (k *keeper) signal(signal syscall.Signal) { _ = k.current().Signal(signal) }
 
-// end kills the process for good; start begins anew.
+// end kills the process and does not restart it. start starts it again.
 func (k *keeper) end() {
 	k.mu.Lock()
 	if k.stop != nil {
@@ -108,7 +108,7 @@ func (k *keeper) end() {
 	k.wait.Wait()
 }
 
-// log is what all processes have logged.
+// log returns the logs of all processes.
 func (k *keeper) log() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

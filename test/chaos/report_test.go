@@ -38,11 +38,11 @@ func (c *campaign) report(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(byCause)) {
 		line("gaps: %s\t%d, with %d revisions in them", what, byCause[what], missed[what])
 	}
-	line("missing unconfessed\t%d", len(c.verdict.missing))
+	line("missing in no gap\t%d", len(c.verdict.missing))
 	line("twice\t%d", l.twice)
 	line("needless gaps\t%d", len(c.needless()))
 	line("differing, or never in etcd\t%d", l.differing+len(l.strange)+len(c.verdict.mistaken))
-	line("told otherwise, within gaps\t%d", len(l.mistaken)-len(c.verdict.mistaken))
+	line("served wrongly by a stale cache, within gaps\t%d", len(l.mistaken)-len(c.verdict.mistaken))
 	line("streams still catching up\t%d at most, %s after a round", c.behind, idleWait)
 	for _, code := range slices.Sorted(maps.Keys(c.exits)) {
 		line("ends of recorders with %d\t%d", code, c.exits[code])

@@ -14,14 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/recordertest"
 )
 
-// restored lets history go backwards. Both servers are restarted, and the recorder has to see it.
+// restored puts etcd back to an older state and restarts both servers. The recorder has to detect the rollback.
 func restored(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
 	require.NoError(t, w.plane.APIServer.Kill())
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 }
 
-// restoredBehind leaves the API server as it is, which then serves what its watch caches hold, until the recorder has seen it all the same.
+// restoredBehind does not restart the API server, which then serves its stale watch caches. The recorder has to detect the rollback.
 func restoredBehind(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
 	require.NoError(t, w.plane.APIServer.Continue())
@@ -34,7 +34,7 @@ func restoredBehind(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
-// overtaken is the same while the load goes on, so that the new history passes the old one before anybody looks.
+// overtaken is like restoredBehind while the load goes on: the new history passes the old one before the recorder probes.
 func overtaken(t *testing.T, w *world, during func()) {
 	resume := w.restore(t, during)
 	require.NoError(t, w.plane.APIServer.Continue())
@@ -43,7 +43,7 @@ func overtaken(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
-// restoredAndKilled kills the recorder while etcd is put back: the next one finds another history than the one on record.
+// restoredAndKilled kills the recorder while etcd is put back. The next recorder finds another history than the one on record.
 func restoredAndKilled(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
 	w.recorder.signal(syscall.SIGKILL)
@@ -51,7 +51,7 @@ func restoredAndKilled(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 }
 
-// restoredUnrecorded kills the recorder when it has the proof, and could not record it: the next one has to find it again.
+// restoredUnrecorded kills the recorder between the proof and the commit. The next recorder has to find the rollback again.
 func restoredUnrecorded(t *testing.T, w *world, during func()) {
 	said := len(w.recorder.current().Log())
 	resume := w.restore(t, during)
@@ -68,7 +68,7 @@ func restoredUnrecorded(t *testing.T, w *world, during func()) {
 	w.hold(t, seconds(1))
 }
 
-// restoredUnseen has the recorder stand still until the new history has passed the old one, and the API server has begun anew.
+// restoredUnseen stops the recorder until the new history has passed the old one and the API server was restarted.
 func restoredUnseen(t *testing.T, w *world, during func()) {
 	w.recorder.signal(syscall.SIGSTOP)
 	resume := w.restore(t, during)
@@ -80,7 +80,7 @@ func restoredUnseen(t *testing.T, w *world, during func()) {
 	w.hold(t, seconds(1))
 }
 
-// restoredForOne has two API servers behind one address, of which one is restarted with etcd. The other goes on from its caches.
+// restoredForOne runs two API servers behind one address. One is restarted with etcd; the other keeps its stale caches.
 func restoredForOne(t *testing.T, w *world, during func()) {
 	other, err := w.plane.StartAPIServer(t.Context(), controlplane.APIServerOptions{Args: serverArguments()})
 	require.NoError(t, err)
@@ -97,9 +97,9 @@ func restoredForOne(t *testing.T, w *world, during func()) {
 	require.NoError(t, other.Stop(t.Context()))
 }
 
-// restoredBumped does what etcd's manual advises: revisions go on from beyond all that were served, and what is before is
-// compacted. Nothing is left then that both histories share, so the caches of quiet resources stay in doubt. Once the recorder has
-// looked at all, another restart ends that.
+// restoredBumped follows etcd's manual: new revisions begin beyond all served ones, and all earlier ones are compacted. So both
+// histories share no revision, and the recorder cannot verify the caches of quiet resources. Another restart of the API server,
+// after the recorder has probed all streams, solves that.
 func restoredBumped(t *testing.T, w *world, during func()) {
 	resume := w.restoreTo(t, during, w.bump)
 	require.NoError(t, w.plane.APIServer.Kill())
@@ -109,7 +109,7 @@ func restoredBumped(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
-// bumped is how many revisions are left out: more than are written in a round.
+// bumped is the number of skipped revisions: more than a round writes.
 const bumped = 10_000
 
 func (w *world) bump(ctx context.Context) error {
@@ -130,14 +130,14 @@ func (w *world) bump(ctx context.Context) error {
 	return w.plane.Etcd.Compact(ctx, now)
 }
 
-// restore goes back to what etcd was before the other faults. Nobody writes from before it until the function is called, and the
-// API servers stand still, so that the oracle has all of the history that is lost.
+// restore puts etcd back to its state before the other faults. The writers and the API servers are stopped before it, until the
+// returned function is called. So the oracle reads all of the lost history.
 func (w *world) restore(t *testing.T, during func(), others ...*controlplane.APIServer) (resume func()) {
 	t.Helper()
 	return w.restoreTo(t, during, func(context.Context) error { return nil }, others...)
 }
 
-// restoreTo is restore to something else than etcd was.
+// restoreTo is like restore, but changes the state that etcd gets.
 func (w *world) restoreTo(t *testing.T, during func(), change func(context.Context) error, others ...*controlplane.APIServer) (resume func()) {
 	t.Helper()
 	saved, err := w.plane.Etcd.SaveData()

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// slowWrites is a library that makes each write and each flush of a program wait for 20 ms while a file is there.
+// slowWrites is a library that delays each write and each flush of a program by 20 ms while a file exists.
 const slowWrites = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ int fsync(int fd) { NEXT(fsync); wait_if_slow(); return next(fd); }
 int fdatasync(int fd) { NEXT(fdatasync); wait_if_slow(); return next(fd); }
 `
 
-// noCompiler says why no disk can be made slow.
+// noCompiler returns why the disk cannot be made slow, or "".
 func noCompiler() string {
 	if _, err := exec.LookPath("cc"); err != nil {
 		return "there is no C compiler"
@@ -39,7 +39,7 @@ func noCompiler() string {
 	return ""
 }
 
-// slowDisk makes the servers that pgtest starts from now on slow while the file is there that it returns.
+// slowDisk makes servers slow that pgtest starts from now on. They are slow while the returned file exists.
 func slowDisk(t *testing.T) (slow string) {
 	t.Helper()
 	// As root, the servers run under another account, which cannot enter the test's own folder.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A wire is the network between the recorder and one server, and nobody else's.
+// A wire is the network between the recorder and one server. No other client uses it.
 type wire struct {
 	network, server string
 	address         string
@@ -24,20 +24,20 @@ type wire struct {
 	mu       sync.Mutex // protects what follows
 	listener net.Listener
 	links    map[*link]struct{}
-	deaf     bool // connections are taken, and nothing that comes is passed on
+	deaf     bool // connections are accepted, and no bytes are forwarded
 	ended    []span
 	other    string // another server, to which every second connection goes; "" for none
-	turn     bool   // the next one does
+	turn     bool   // the next connection goes there
 }
 
-// A span is from when until when a connection could be used.
+// A span is the time in which a connection could be used.
 type span struct{ since, until time.Time }
 
-// link is one connection of the recorder, and the one to the server that belongs to it.
+// link is a connection of the recorder, together with its connection to the server.
 type link struct {
 	client, server net.Conn
 	since          time.Time
-	deaf           bool // for ever: what it passed on at the wrong time would break the protocol
+	deaf           bool // for ever, because bytes that are forwarded late would break the protocol
 }
 
 // A wire that refuses does not listen, and has to find its port free again. So it takes no port that systems give to outgoing
@@ -57,7 +57,7 @@ func newWire(t *testing.T, network, server string) *wire {
 	return w
 }
 
-// mend makes new connections work. Those that are deaf stay so, as half-open ones do.
+// mend makes new connections work. Deaf connections stay deaf, as half-open ones do.
 func (w *wire) mend() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *wire) mend() error {
 	return nil
 }
 
-// reset ends all connections; new ones are taken.
+// reset ends all connections, and accepts new ones.
 func (w *wire) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,14 +83,14 @@ func (w *wire) reset() {
 	}
 }
 
-// share has every second new connection go to another server; "" for none.
+// share sends every second new connection to another server; "" for none.
 func (w *wire) share(other string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.other = other
 }
 
-// next is the server of the next connection.
+// next returns the server of the next connection.
 func (w *wire) next() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *wire) next() string {
 	return w.server
 }
 
-// refuse ends all connections and takes no new ones.
+// refuse ends all connections and accepts no new ones.
 func (w *wire) refuse() {
 	w.mu.Lock()
 	if w.listener != nil {
@@ -113,7 +113,7 @@ func (w *wire) refuse() {
 	w.wait.Wait()
 }
 
-// drop loses all bytes that are sent, on every connection, also later ones, and ends none of them.
+// drop discards all bytes on all connections, also on new ones, and ends none of them.
 func (w *wire) drop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *wire) endedLocked(l *link) {
 	}
 }
 
-// lasted says whether one connection could be used all the time.
+// lasted reports whether one connection could be used all the time.
 func (w *wire) lasted(from, to time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *wire) accept(listener net.Listener) {
 	}
 }
 
-// pass returns when both directions have ended.
+// pass forwards both directions until both have ended.
 func (w *wire) pass(l *link) {
 	var both sync.WaitGroup
 	both.Go(func() { w.copy(l, l.server, l.client) })
@@ -178,7 +178,7 @@ func (w *wire) pass(l *link) {
 	delete(w.links, l)
 }
 
-// copy passes bytes on while the link is not deaf. A deaf wire loses the end, too; only its own client notices one.
+// copy forwards bytes while the link is not deaf. A deaf link does not forward the end of a connection either.
 func (w *wire) copy(l *link, to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {

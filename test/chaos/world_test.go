@@ -28,8 +28,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// patience is how long the recorder may take to recover. It asks again for what it may not read, and finds out that a
-// connection is half open, within a minute each.
+// patience is the time that the recorder may take to recover. It retries forbidden resources, and detects half-open
+// connections, within a minute each.
 var patience = flag.Duration("patience", recordertest.Patience, "how long the recorder may take to be over a fault")
 
 // world is a cluster, its record, and the recorder between them, each reached through a wire.
@@ -44,13 +44,13 @@ type world struct {
 	recorder   *keeper
 	random     *rand.Rand
 	kubeconfig string
-	address    string // of the database, as the recorder's login, over the wire
+	address    string // URL of the database, with the login of the recorder, over the wire
 	key        string // file of the redaction key, which all recorders share
 	dir        string
-	other      *keeper // of another recorder, while there are two
+	other      *keeper // keeper of the second recorder, while there are two
 	recorders  int
 	retired    []*keeper
-	edition    int    // of the definition of widgets
+	edition    int    // edition of the definition of widgets
 	slow       string // file that makes the database's disk slow
 	peak       peak
 
@@ -58,7 +58,7 @@ type world struct {
 	exits map[int]int
 }
 
-// recorderUser may read everything, as long as a binding says so.
+// recorderUser may read everything while a binding exists.
 const recorderUser = "recorder"
 
 func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
@@ -83,7 +83,7 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	return w
 }
 
-// serverArguments: stored objects can be compared with the recorded ones, Events expire within a run, and the load is not held back.
+// serverArguments let the test compare stored objects with recorded ones, let Events expire within a run, and do not limit the load.
 func serverArguments() []string {
 	return []string{
 		"--storage-media-type=application/json", "--event-ttl=40s", "--etcd-compaction-interval=" + compacted.String(),
@@ -98,7 +98,7 @@ func hostOf(t *testing.T, address string) string {
 	return u.Host
 }
 
-// writeKubeconfig is the control plane's, but for the way over the wire.
+// writeKubeconfig writes the kubeconfig of the control plane, with the address of the wire.
 func (w *world) writeKubeconfig(t *testing.T) {
 	t.Helper()
 	path, err := w.plane.APIServer.Kubeconfig(recorderUser)
@@ -112,7 +112,7 @@ func (w *world) writeKubeconfig(t *testing.T) {
 	require.NoError(t, clientcmd.WriteToFile(*config, w.kubeconfig))
 }
 
-// openDatabase starts a PostgreSQL of the test's own, on a small disk if that is going to be filled.
+// openDatabase starts a PostgreSQL for this test alone. It is on a small disk if a fault fills the disk.
 func (w *world) openDatabase(t *testing.T, selected []fault) {
 	t.Helper()
 	selects := func(kind string) bool {
@@ -137,10 +137,10 @@ func (w *world) openDatabase(t *testing.T, selected []fault) {
 	w.address = u.String()
 }
 
-// diskBytes is far more than a campaign writes: the disk is made smaller to be full.
+// diskBytes is far more than a campaign writes. A fault fills the rest.
 const diskBytes = 8 << 30
 
-// newRecorder has a folder of its own, and a queue that is soon full.
+// newRecorder returns a recorder with its own folder, and with a small queue.
 func (w *world) newRecorder(t *testing.T) *keeper {
 	t.Helper()
 	w.recorders++
@@ -155,7 +155,7 @@ func (w *world) ended(code int) {
 	w.exits[code]++
 }
 
-// query asks the record as its owner, not over the wire, as it is at one instant. It fails while the server is down.
+// query reads the record at one instant, as its owner and not over the wire. It fails while the server is down.
 func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) error) error {
 	db, err := pgx.Connect(ctx, w.database.URL())
 	if err != nil {
@@ -166,8 +166,8 @@ func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) erro
 	return errors.Join(err, db.Close(context.WithoutCancel(ctx)))
 }
 
-// hold returns when the load has tried so many more writes, by which this test measures time. It gives up after far longer than
-// that should take, because a server hangs. It looks at the recorder meanwhile.
+// hold waits until the load has tried a number of further writes, which is how this test measures time. If a server hangs, it
+// stops waiting much later. It watches the memory of the recorder meanwhile.
 func (w *world) hold(t *testing.T, writes int64) {
 	t.Helper()
 	target := w.load.tried.Load() + writes
@@ -185,12 +185,12 @@ func (w *world) hold(t *testing.T, writes int64) {
 	}
 }
 
-// lookEvery is how often the recorder is looked at.
+// lookEvery is the interval at which the metrics of the recorder are read.
 const lookEvery = time.Second
 
-// peak is the most that was seen of the recorder.
+// peak holds the largest values of the metrics of the recorder.
 type peak struct {
-	at                   time.Time // when it was looked at last
+	at                   time.Time // the last reading
 	memory, queue, spool float64   // bytes
 }
 
@@ -207,23 +207,23 @@ func (w *world) look() {
 	}
 }
 
-// seconds are as many writes as are tried in so many.
+// seconds returns the number of writes that the load tries in a number of seconds.
 func seconds(n float64) int64 { return int64(n * float64(*rate)) }
 
-// between chooses how many seconds a fault lasts.
+// between draws how many seconds a fault lasts.
 func (w *world) between(least, most float64) int64 {
 	return seconds(least + w.random.Float64()*(most-least))
 }
 
-// second starts another recorder of the same cluster into the same record.
+// second starts another recorder of the same cluster and record.
 func (w *world) second(t *testing.T) {
 	t.Helper()
 	w.other = w.newRecorder(t)
 	w.other.start(t)
 }
 
-// leaveOne ends one of the two.
-func (w *world) leaveOne() {
+// stopOne stops one of the two.
+func (w *world) stopOne() {
 	if w.random.IntN(2) == 0 {
 		w.recorder, w.other = w.other, w.recorder
 	}
@@ -232,7 +232,7 @@ func (w *world) leaveOne() {
 	w.other = nil
 }
 
-// log is what all recorders have logged.
+// log returns the logs of all recorders.
 func (w *world) log() string {
 	var text strings.Builder
 	for _, k := range append(w.retired, w.recorder) {
@@ -262,13 +262,13 @@ func (w *world) bindReader(t *testing.T) {
 	}))
 }
 
-// usage is what the recorder holds when nothing is going on.
+// usage holds the resources of an idle recorder.
 type usage struct{ memory, goroutines, files float64 }
 
-// idleWait is how long a recorder whose record is whole may take to follow all streams again before the next round begins.
+// idleWait is the time that a recorder with a complete record may take to follow all streams, before the next round begins.
 const idleWait = 15 * time.Second
 
-// usage waits for all streams to be followed again, and says how many are not.
+// usage waits until all streams are followed, and returns how many are not.
 func (w *world) usage(t *testing.T) (u usage, behind int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), idleWait)
@@ -285,7 +285,7 @@ func (w *world) usage(t *testing.T) (u usage, behind int) {
 			}
 		}
 		if metrics == nil {
-			behind = 1 // at least: one that says nothing holds an unknown amount
+			behind = 1 // at least: a recorder that does not answer may hold more
 		}
 		if behind == 0 {
 			return u, 0
@@ -298,7 +298,7 @@ func (w *world) usage(t *testing.T) (u usage, behind int) {
 	}
 }
 
-// begin starts the recorder, and returns once everything that comes is expected to be recorded.
+// begin starts the recorder, and waits until it has to record all further writes.
 func (w *world) begin(t *testing.T) *ledger {
 	t.Helper()
 	w.recorder.start(t)
@@ -318,5 +318,5 @@ func (w *world) begin(t *testing.T) *ledger {
 	return l
 }
 
-// noGrace deletes at once.
+// noGrace deletes an object immediately.
 func noGrace() metav1.DeleteOptions { return metav1.DeleteOptions{GracePeriodSeconds: new(int64)} }
