@@ -40,7 +40,7 @@ func onBench(t *testing.T, s Settings, rounds int, do func(*bench)) {
 	}))
 }
 
-// The answers are compared by the run itself; TestAnAnswerThatDiffersEndsTheRun shows that it would tell.
+// The run compares the answers itself. TestAnAnswerThatDiffersEndsTheRun shows that it finds a difference.
 func TestACostRunOfASmallRecordGivesTheSameAnswersInEveryWay(t *testing.T) {
 	t.Parallel()
 	var b *bench

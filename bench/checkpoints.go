@@ -44,7 +44,7 @@ func (c *checkpoints) after(ctx context.Context, seq int64) error {
 	return nil
 }
 
-// settle leaves the checkpoints that the recorder would have made, and keeps copies of the others.
+// settle copies all checkpoints to the schema bench, and keeps only those that the recorder would have made.
 func (c *checkpoints) settle(ctx context.Context) error {
 	c.every = c.interval
 	for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
@@ -55,7 +55,7 @@ func (c *checkpoints) settle(ctx context.Context) error {
 	return keep(ctx, c.admin, c.live, c.interval)
 }
 
-// keep leaves the checkpoints that an interval has.
+// keep removes all checkpoints except those of an interval.
 func keep(ctx context.Context, db *pgxpool.Pool, first, interval int64) error {
 	for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
 		if _, err := db.Exec(ctx, `TRUNCATE kuberewind.`+table); err != nil {

@@ -66,7 +66,7 @@ func (c *comparison) run(ctx context.Context, stdout io.Writer) (err error) {
 		s := &side{tree: filepath.Join(dir, name)}
 		// Before it is there: one that is interrupted while it is made is in git's list already.
 		defer func() { err = errors.Join(err, removeTree(ctx, s.tree)) }()
-		if err := tell(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", s.tree, revision)); err != nil {
+		if err := runQuietly(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", s.tree, revision)); err != nil {
 			return err
 		}
 		if s.results, err = os.Create(filepath.Join(dir, name+".txt")); err != nil {
@@ -86,7 +86,7 @@ func (c *comparison) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	cmd := exec.CommandContext(ctx, stat[0], stat[1:]...)
 	cmd.Stdout = stdout
-	return tell(cmd)
+	return runQuietly(cmd)
 }
 
 // turn runs each package's benchmarks of both sides, one right after the other, so that the machine is the same for both. Every other turn the other side
@@ -101,7 +101,7 @@ func (c *comparison) turn(ctx context.Context, n int, sides []*side) error {
 			cmd := exec.CommandContext(ctx, s.programs[p], "-test.run=^$", "-test.bench="+c.pattern, "-test.benchtime="+c.duration, "-test.benchmem")
 			cmd.Dir, cmd.Stdout = filepath.Join(s.tree, p), s.results
 			fmt.Fprintf(c.log, "bench: %d of %d: %s\n", n+1, c.count, cmd.Dir)
-			if err := tell(cmd); err != nil {
+			if err := runQuietly(cmd); err != nil {
 				return err
 			}
 		}
@@ -121,7 +121,7 @@ func (c *comparison) build(ctx context.Context, tree string) (programs map[strin
 		program := filepath.Join(dir, "compared.test")
 		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, ".")
 		cmd.Dir = dir
-		if err := tell(cmd); err != nil {
+		if err := runQuietly(cmd); err != nil {
 			return nil, err
 		}
 		programs[p] = program
@@ -145,14 +145,14 @@ func removeTree(ctx context.Context, tree string) error {
 	}
 	cmd := exec.CommandContext(ctx, "git", "worktree", "remove", "--force", "--force", tree)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	if err := tell(cmd); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+	if err := runQuietly(cmd); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
 		return err
 	}
 	return nil
 }
 
-// tell runs a command, whose error has what it complained about.
-func tell(cmd *exec.Cmd) error {
+// runQuietly runs a command. The error includes its standard error.
+func runQuietly(cmd *exec.Cmd) error {
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	if err := cmd.Run(); err != nil {

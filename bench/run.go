@@ -154,7 +154,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	return err
 }
 
-// spelled is the command as anybody would give it: without where its files are put, and what goes without saying.
+// spelled returns the command as a user would type it: without the paths of files, and without defaults.
 func spelled(flags *flag.FlagSet) string {
 	words := []string{"bench", "run"}
 	flags.Visit(func(f *flag.Flag) {

@@ -63,7 +63,7 @@ func ask(ctx context.Context, url string, args []string) (measure.Values, error)
 	}
 	end, used := time.Since(started), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
 	if args[0] == completes {
-		lines-- // the last line tells the shell what to do
+		lines-- // the last line is an instruction for the shell
 	}
 	if lines < 1 {
 		return nil, fmt.Errorf("%w: %q printed nothing, and said:\n%s", errNoAnswer, args, &said)

@@ -8,7 +8,7 @@
 // If that is refused, or an error event comes, there is no Set. In two cases a watch begins at a new list:
 //
 //   - A resource is defined meanwhile. Its first list must be empty. If not, there is no Set.
-//   - A definition was changed. The server then begins the storage of the resource anew, and refuses older resource versions.
+//   - A definition was changed. The server then restarts the storage of the resource, and refuses older resource versions.
 //     The new list must show the objects of the watch, in the same versions. If not, there is no Set.
 //
 // An object that is created and deleted just before such a list is missed.
@@ -51,7 +51,7 @@ type Capture struct {
 	cancel context.CancelCauseFunc
 	group  *errgroup.Group
 
-	definitions chan data.Resource // of definitions that were told
+	definitions chan data.Resource // definitions that a watch has served
 }
 
 // errStopped is the cause of watches that Stop has ended.

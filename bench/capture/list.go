@@ -56,7 +56,7 @@ func (c *Capture) get(ctx context.Context, path string, query url.Values) (io.Re
 		if resp.StatusCode != http.StatusTooManyRequests {
 			break
 		}
-		// An API server whose storage begins anew says so.
+		// An API server that restarts the storage of a resource says so.
 		if err := errors.Join(resp.Body.Close(), pause(ctx, resp.Header.Get("Retry-After"))); err != nil {
 			return nil, err
 		}

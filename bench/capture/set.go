@@ -41,7 +41,7 @@ func (s *set) First() iter.Seq[data.Event] {
 // Events merges the files by resource version.
 func (s *set) Events() iter.Seq2[data.Event, error] {
 	return func(yield func(data.Event, error) bool) {
-		var all []*told
+		var all []*cursor
 		defer func() {
 			for _, t := range all {
 				_ = t.file.Close() // it was read only
@@ -53,7 +53,7 @@ func (s *set) Events() iter.Seq2[data.Event, error] {
 				yield(data.Event{}, err)
 				return
 			}
-			t := &told{resource: i, file: file, lines: bufio.NewReaderSize(file, 1<<18)}
+			t := &cursor{resource: i, file: file, lines: bufio.NewReaderSize(file, 1<<18)}
 			all = append(all, t)
 			if err := t.advance(); err != nil {
 				yield(data.Event{}, err)
@@ -67,7 +67,7 @@ func (s *set) Events() iter.Seq2[data.Event, error] {
 				return
 			}
 			e := next.event
-			// One resource's watch may tell an event first that another's tells later.
+			// The watches of two resources may serve events in another order than etcd has them.
 			if e.At.Before(last) {
 				e.At = last
 			}
@@ -83,8 +83,8 @@ func (s *set) Events() iter.Seq2[data.Event, error] {
 	}
 }
 
-// told is how far a file was read.
-type told struct {
+// cursor is the position up to which a file was read.
+type cursor struct {
 	resource int
 	file     *os.File
 	lines    *bufio.Reader
@@ -93,7 +93,7 @@ type told struct {
 }
 
 // earliest is nil when all have ended.
-func earliest(all []*told) (found *told) {
+func earliest(all []*cursor) (found *cursor) {
 	for _, t := range all {
 		if !t.ended && (found == nil || t.event.RV < found.event.RV) {
 			found = t
@@ -102,7 +102,7 @@ func earliest(all []*told) (found *told) {
 	return found
 }
 
-func (t *told) advance() error {
+func (t *cursor) advance() error {
 	stamp, err := t.lines.ReadBytes('\n')
 	if errors.Is(err, io.EOF) && len(stamp) == 0 {
 		t.ended = true

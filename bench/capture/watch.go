@@ -21,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/bench/data"
 )
 
-// A follower keeps what the watches of one resource tell.
+// A follower keeps the events of the watches of one resource.
 type follower struct {
 	resource data.Resource
 	index    int

@@ -1,15 +1,14 @@
-// Package data has the streams that the suite measures on: what an API server would serve of a cluster, first as lists and then as
-// watch events. They come from a generator with a seed or from a recording of a real control plane; who measures does not tell them
-// apart.
+// Package data makes the streams that the suite measures on: the lists and then the watch events that an API server would serve of a
+// cluster. They come from a generator with a seed, or from a recording of a real control plane. A measure treats both the same way.
 //
 // # What it guarantees
 //
-//   - A Set gives the same bytes each time that it is gone through, and so does another with the same settings.
+//   - A Set gives the same bytes each time that it is read. So does another Set with the same settings.
 //   - Objects are JSON as an API server writes it: with apiVersion and kind, members in its order, managedFields and all. They are
 //     not canonical.
 //   - Events are in the order of etcd. Resource versions never fall; only deletions may share one, as those of Events do that
 //     expire with one etcd lease.
-//   - Events are made as they are asked for: three million do not have to fit into memory.
+//   - A Set makes each event when it is read, so three million need not fit into memory.
 package data
 
 import (

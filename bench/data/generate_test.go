@@ -49,7 +49,7 @@ type follower struct {
 	living map[string]string // UID by resource, namespace and name
 	rv     uint64
 	at     time.Time
-	shared int // deletions at the resource version of the one before
+	shared int // deletions at the resource version of the previous deletion
 }
 
 func (f *follower) see(t *testing.T, e Event) {

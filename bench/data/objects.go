@@ -225,7 +225,7 @@ func (b *builder) lease() string {
 
 const eventHost = `,"host":"<node>"`
 
-// event is one that a Node tells, or another component.
+// event is an Event of a Node, or of another component.
 func (b *builder) event(host string) string {
 	rest := `"involvedObject":{"kind":"<kind>","namespace":"<namespace>","name":"<owner>","uid":"<owneruid>","apiVersion":"v1","resourceVersion":"<generation>"},"reason":"<reason>","message":"<message>","source":{"component":"<component>"` + host + `},"firstTimestamp":"<created>","lastTimestamp":"<changed>","count":"<#restarts>","type":"<phase>"`
 	return assemble("v1", "Event", namespaced, "", "", []string{b.entry("<component>", "v1", "<changed>", "", "{"+rest+"}")},

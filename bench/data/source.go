@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Source says where a Set comes from, for processes that tell each other. With a path, it is a recording; else it is generated.
+// Source says where a Set comes from, and can be sent to another process. With a path, it is a recording; else it is generated.
 type Source struct {
 	Path     string
 	Settings Settings

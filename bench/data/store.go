@@ -13,11 +13,11 @@ type object struct {
 	place  int // in the store's living of its kind
 	rv     uint64
 	lease  *eventLease // of an Event
-	about  *object     // of a Pod: the Event that tells of its probes
+	about  *object     // of a Pod: the Event about its probes
 	values values
 }
 
-// A store has the objects that live, and tells what is written, as etcd does.
+// A store holds the living objects, and publishes each write, as etcd does.
 type store struct {
 	chance   *chance
 	schedule *schedule
@@ -25,7 +25,7 @@ type store struct {
 	rv       uint64
 	living   [kinds][]*object
 
-	watched bool    // whether events are told; before that, a cluster comes to life
+	watched bool    // whether events are published; they are not while the initial cluster is built
 	told    []Event // and not taken yet
 }
 

@@ -59,7 +59,7 @@ type baselineJob struct {
 	Kubeconfig []byte
 	Database   string
 	Batch      int   // rows of a COPY; 0 is an INSERT for each event
-	Marks      []int // numbers of rows that it tells of, when they are committed
+	Marks      []int // numbers of rows whose commit it reports
 }
 
 // mark is what it says then.

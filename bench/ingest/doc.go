@@ -1,5 +1,5 @@
-// Package ingest measures the way of a delta from the socket to committed rows. It tells how many go that way in a second, and
-// how long one takes. It tells their CPU time, and their bytes on disk and in the log. The measured recorder is the program as
+// Package ingest measures the path of a delta from the socket to committed rows: how many deltas pass in a second, and
+// how long one takes. It also measures their CPU time, and their bytes on disk and in the log. The measured recorder is the program as
 // it is shipped. Its rivals are programs that a user would write instead; they are parts of this program.
 //
 // Each run has a server of a data.Set, the program under test, and PostgreSQL. Each has processes of its own, and each run has

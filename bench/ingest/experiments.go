@@ -31,7 +31,7 @@ func Quick() Sizes {
 	return Sizes{Shapes: []data.Settings{{Live: 1000, Events: 15_000}}, Rates: []float64{100, 1000, 5000}, RateLive: 1000, RateFor: 3 * time.Second}
 }
 
-// Middle is what figures are published of that anybody can make, together with the other measures in an hour with two cores.
+// Middle is the size of the published figures. With the other measures, it runs in an hour on two cores.
 func Middle() Sizes {
 	return Sizes{Shapes: []data.Settings{{Live: 5000, Events: 50_000}}, Rates: []float64{100, 1000, 5000}, RateLive: 2000, RateFor: 4 * time.Second}
 }

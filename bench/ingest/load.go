@@ -131,7 +131,7 @@ func (l *load) look(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// time adds the times of the events of each quarter, by when they were written. It leaves none out, not even those during a
+// time adds the times of the events of each quarter, by when they were written. It includes all, also those during a
 // checkpoint or a vacuum.
 func (l *load) time(sorted []latency) {
 	first := slices.MinFunc(sorted, func(a, b latency) int { return cmp.Compare(a.written, b.written) }).written

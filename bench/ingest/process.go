@@ -91,11 +91,11 @@ func newRecorder(ctx context.Context, program, kubeconfig, database, dir, listen
 // close waits for the process, whose context has to be cancelled. Its later output is not read. It may be called again.
 func (s *subject) close() {
 	if s.output != nil {
-		_ = s.output.Close() // never fails; whoever hands on what is not read would wait for ever
+		_ = s.output.Close() // never fails; without it, a process that forwards unread output would wait for ever
 	}
 	<-s.ended
 	if s.log != nil {
-		_ = s.log.Close() // nobody reads it any more
+		_ = s.log.Close() // no reader is left
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 	idleChild      = "idle"
 )
 
-// talkative says more than anybody reads.
+// talkative prints more than its reader reads.
 func talkative(_ context.Context, _ *json.Decoder, out io.Writer) error {
 	_, err := fmt.Fprintf(out, `"%s"`+"\n", strings.Repeat("x", 1<<17))
 	return err

@@ -21,7 +21,7 @@ import (
 type Bench struct {
 	Server   *measure.Server
 	Recorder string // path of the program
-	Dir      string // for what runs need; they leave nothing
+	Dir      string // for the files of runs, which they remove
 
 	source data.Source
 	set    data.Set
@@ -265,7 +265,7 @@ func (r *run) watched(ctx context.Context) error {
 type usage struct {
 	process, postgres, serving time.Duration
 	pointing                   time.Duration // of PostgreSQL's, that of the session that makes a recorder's checkpoints
-	session                    int           // which process that is; 0 if nobody asks
+	session                    int           // the process of the session; 0 if it is not measured
 }
 
 func (r *run) used(ctx context.Context, s *subject, db *pgx.Conn) (u usage, err error) {

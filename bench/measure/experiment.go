@@ -28,7 +28,7 @@ type Way struct {
 	// Once has it run in the first round only: it takes long, and nothing has to hold of it.
 	Once bool
 	// Run does the thing once and says what it cost. Rounds count from 0; a warm-up is round -1. It prepares and cleans up by
-	// itself, and leaves that out of the measured values.
+	// itself, and excludes that from the measured values.
 	Run func(ctx context.Context, round int) (Values, error)
 }
 
@@ -90,7 +90,7 @@ type Run struct {
 	// Record is the URL of a database whose record is asked instead of one that is made; empty if there is none.
 	Record string
 	// Keep keeps the report for a run that goes on after this one was killed. It is called after each round and each experiment, when the report is as an interrupted
-	// run leaves it. It may be nil.
+	// run ends. It may be nil.
 	Keep func() error
 
 	goOn  bool     // results that the report has count: it is of a run that was interrupted

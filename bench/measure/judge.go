@@ -169,9 +169,9 @@ func (r *Result) noise(quantity string, by Operation) float64 {
 	})
 }
 
-// scatter is how far apart the medians of two halves of the looks at one way are, in 95 of 100 ways to deal them out. It leaves
-// out a true difference between two ways, which looks of both together would include. Half of the looks scatter more than all,
-// so it is rather too large.
+// scatter is how far apart the medians of two halves of the looks at one way are, in 95 of 100 ways to deal them out. It does
+// not include a true difference between two ways, as looks of both together would. Half of the looks scatter more than all
+// looks, so the result is rather too large.
 func scatter(looks []float64, by Operation) float64 {
 	all := slices.Clone(looks)
 	return by.dealt(func(random *rand.Rand) (first, second float64) {

@@ -22,7 +22,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d × %s, %s GiB, %s", m.Cores, m.CPU, Number(float64(m.Memory)/(1<<30)), m.System)
 }
 
-// ThisMachine reads the known facts about it; what the system does not tell stays empty.
+// ThisMachine reads the facts about this machine. A fact that the system does not publish stays empty.
 func ThisMachine() Machine {
 	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), System: runtime.GOOS}
 	var name unix.Utsname

@@ -346,7 +346,7 @@ func TestNumbersHaveThreeDigitsThatCount(t *testing.T) {
 	}
 }
 
-// needProc skips where processes do not tell what they use.
+// needProc skips the test if the system does not publish the resource use of processes.
 func needProc(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {

@@ -127,7 +127,7 @@ func (r *Result) unit(quantity string) string {
 }
 
 // Broken names what must hold and does not, of some measures, or of all if none is named. A result within noise is not among
-// them: the run cannot tell.
+// them: the run does not show it.
 func (r *Report) Broken(of ...string) (broken []string) {
 	for _, result := range r.Results {
 		for _, j := range result.Judged {

@@ -159,7 +159,7 @@ func (s *Server) NewDatabase(ctx context.Context) (address string, err error) {
 	return s.create(ctx, "")
 }
 
-// Copy makes a copy of a database that nobody is connected to. All earlier writes are on disk then, so that the next writer
+// Copy copies a database that has no connections. All earlier writes are on disk then, so that the next writer
 // does not wait for them.
 func (s *Server) Copy(ctx context.Context, database string) (address string, err error) {
 	return s.create(ctx, " TEMPLATE "+nameOf(database)+" STRATEGY file_copy")

@@ -128,7 +128,7 @@ func record(ctx context.Context, in *json.Decoder, out io.Writer) error {
 	return errors.Join(<-ended, log.Close())
 }
 
-// inform is what one would write to keep all objects: shared informers on the dynamic client, which nobody listens to.
+// inform keeps all objects the usual way: with shared informers on the dynamic client, without event handlers.
 func inform(ctx context.Context, in *json.Decoder, out io.Writer) error {
 	var j job
 	if err := in.Decode(&j); err != nil {

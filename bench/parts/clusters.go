@@ -15,7 +15,7 @@ import (
 )
 
 // A shared is one server, into which sinks of several clusters write rows that they have encoded before. The server is the
-// limit. Its own CPU time tells the cost of a row, whatever else runs on the machine's cores.
+// limit. Its own CPU time shows the cost of a row, whatever else runs on the machine's cores.
 type shared struct {
 	server   *measure.Server
 	clusters []string // by name
@@ -25,7 +25,7 @@ type shared struct {
 }
 
 // dearer is how much more a row may cost when many clusters write, which is the limit of a step of growth. An exponent would
-// tell less. It is 1 for linear growth, and may exceed that by the noise only. But CPU time grows some per cent as soon as no
+// show less. It is 1 for linear growth, and may exceed that by the noise only. But CPU time grows some per cent as soon as no
 // core is idle, because two cores of a machine may share one.
 const dearer = 1.25
 
@@ -137,7 +137,7 @@ func (s *shared) write(ctx context.Context, database string, clusters []string) 
 	if err := all.Wait(); err != nil {
 		return c, 0, err
 	}
-	runtime.GC() // what encoding leaves is not charged
+	runtime.GC() // the garbage of encoding is not charged
 	wal, err = logged(ctx, database, func() (err error) {
 		c, err = costOf(s.server, func() error {
 			var all errgroup.Group

@@ -42,7 +42,7 @@ func Quick() Sizes {
 	return Sizes{Operations: 200_000, Pods: 2000, ReadFor: 100 * time.Millisecond, Live: 1000, Rows: 10_000, Held: 5000, Stopped: 5000, Going: 20 * time.Minute, Grown: 500, GrownLive: 500, Steps: []int{1, 2, 5, 10}, Streams: 20, Largest: 1 << 20, Sharing: sharing, SharedLive: 500, SharedRows: 10_000}
 }
 
-// Middle is what figures are published of that anybody can make, in an hour with two cores.
+// Middle is the size of the published figures. It runs in an hour on two cores.
 func Middle() Sizes {
 	return Sizes{
 		Operations: 1_000_000, Pods: 10_000, ReadFor: 200 * time.Millisecond, Live: 5000, Rows: 100_000, Held: 50_000, Stopped: 20_000, Going: 20 * time.Minute,

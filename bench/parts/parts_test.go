@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 var tiny = Sizes{Operations: 1000, Pods: 100, ReadFor: time.Microsecond, Live: 100, Rows: 500, Held: 200, Stopped: 200, Going: 2 * time.Minute, Grown: 10, GrownLive: 100, Steps: []int{1, 2}, Streams: 2, Largest: 4 << 10, Sharing: []int{1, 2}, SharedLive: 100, SharedRows: 2000, NoSync: true}
 
-// mayBeNothing are the quantities that so little may cost nothing of. The kernel tells CPU of other processes in hundredths of a second; a queue allocates less than one thing for
+// mayBeNothing are the quantities that may be 0 for such a small run. The kernel reports the CPU time of other processes in hundredths of a second; a queue allocates less than one thing for
 // each delta, and Go rounds that down.
 var mayBeNothing = map[string]bool{serverCPU: true, "allocations": true}
 

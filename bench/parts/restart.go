@@ -65,7 +65,7 @@ func Restart(ctx context.Context, run *measure.Run, sizes Sizes) error {
 type restart struct {
 	*served
 	stopped string   // a record whose recorder has stopped
-	others  *subject // who watches all the time: what nobody watches is not written by the data's server
+	others  *subject // watches all the time, because the data's server writes only watched resources
 }
 
 // A gone is a record that is to be gone on with.

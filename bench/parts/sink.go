@@ -68,7 +68,7 @@ type sinkRun struct {
 	now    time.Time
 	rows   *written
 	begun  string // a database with the first lists on record, from which every run starts
-	total  int64  // rows that a run has to leave
+	total  int64  // rows that a run has to commit
 }
 
 // begin makes the database to start from, and the files to copy from of what a sink makes of it.
@@ -101,7 +101,7 @@ func (s *sinkRun) begin(ctx context.Context) error {
 	return s.server.Drop(ctx, database)
 }
 
-// inserted are the tables that a sink inserts into, that of the deltas first. Each has the column that tells rows of the events
+// inserted are the tables that a sink inserts into, the deltas first. Each has the column that identifies the rows of the events
 // from those of the first lists.
 var inserted = []struct{ name, after string }{
 	{"deltas_data", "seq"}, {"lives", "object_id"}, {"ends", "seq"}, {"living", "object_id"}, {"batches", "last_seq"},
@@ -191,7 +191,7 @@ func (s *sinkRun) sink(ctx context.Context, database string, encoded bool) (c co
 		if do, err = encode(ctx, sink, s.rows.events); err != nil {
 			return c, err
 		}
-		runtime.GC() // what encoding leaves is not charged
+		runtime.GC() // the garbage of encoding is not charged
 	}
 	return costOf(s.server, do)
 }

@@ -30,7 +30,7 @@ type hello struct {
 	Control    string
 }
 
-// Child is a server in a process of its own. It serves until it is ended, or nobody is there any more who could tell it something: also when the one who started
+// Child is a server in its own process. It serves until it is ended, or until its standard input is closed: also when the process that started
 // it was killed.
 func Child(ctx context.Context, in *json.Decoder, out io.Writer) (err error) {
 	var job Job
@@ -101,12 +101,12 @@ func Run(ctx context.Context, job Job) (_ *Process, err error) {
 	return p, nil
 }
 
-// start starts the process and tells it what to serve. Its standard input stays open for as long as this process is there.
+// start starts the process and sends it the source of the data. Its standard input stays open for as long as this process is there.
 func (p *Process) start(ctx context.Context, job Job) (out io.Reader, err error) {
 	if p.cmd, err = measure.Command(ctx, ChildName, job); err != nil {
 		return nil, err
 	}
-	told := p.cmd.Stdin
+	source := p.cmd.Stdin
 	p.cmd.Stdin = nil
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -118,9 +118,9 @@ func (p *Process) start(ctx context.Context, job Job) (out io.Reader, err error)
 		return nil, err
 	}
 	p.PID = p.cmd.Process.Pid
-	if _, err := io.Copy(p.stdin, told); err != nil {
+	if _, err := io.Copy(p.stdin, source); err != nil {
 		p.Close()
-		return nil, fmt.Errorf("tell the server what to serve: %w", err)
+		return nil, fmt.Errorf("send the source of the data to the server: %w", err)
 	}
 	return out, nil
 }

@@ -95,7 +95,7 @@ func (s *Server) list(w http.ResponseWriter, r *resource, v view, limit, next st
 			text, err = bare(r.Resource, text)
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // cuts the answer short, so that nobody takes it for whole
+			panic(http.ErrAbortHandler) // aborts the answer, so that no client takes it for complete
 		}
 		_, _ = out.Write(text) // who asked may have gone
 	}

@@ -14,7 +14,7 @@
 //
 // # What it does not do
 //
-// It takes no writes, and asks nobody who he is. Lists at exact resource versions in the past are refused as if etcd had been
+// It accepts no writes, and authenticates no client. Lists at exact resource versions in the past are refused as if etcd had been
 // compacted. Items of lists have no apiVersion and kind; nor do those of custom resources. Objects expire, and conditions are
 // probed, only as the Set has it.
 //

@@ -106,8 +106,8 @@ func follow(ctx context.Context, c dynamic.Interface, r data.Resource, rv string
 	return seen, fmt.Errorf("the watch of %s ended after %d events of %d", r.Resource, len(seen), n)
 }
 
-// told gives the events of a set by resource.
-func told(t *testing.T, set data.Set) [][]data.Event {
+// eventsOf returns the events of a set by resource.
+func eventsOf(t *testing.T, set data.Set) [][]data.Event {
 	t.Helper()
 	all := make([][]data.Event, len(set.Resources()))
 	for e, err := range set.Events() {
@@ -127,9 +127,9 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 	for e := range set.First() {
 		living[e.UID] = parsed(t, e)
 	}
-	told := told(t, set)
-	watches := make([]func() error, len(told))
-	seen := make([][]watch.Event, len(told))
+	events := eventsOf(t, set)
+	watches := make([]func() error, len(events))
+	seen := make([][]watch.Event, len(events))
 	var group errgroup.Group
 	for i, r := range set.Resources() {
 		listed, rv := all(t, c, r)
@@ -137,10 +137,10 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 			require.Equal(t, living[uid], text)
 		}
 		watches[i] = func() (err error) {
-			seen[i], err = follow(t.Context(), c, r, rv, len(told[i]))
+			seen[i], err = follow(t.Context(), c, r, rv, len(events[i]))
 			return err
 		}
-		if len(told[i]) > 0 {
+		if len(events[i]) > 0 {
 			group.Go(watches[i])
 		}
 	}
@@ -148,13 +148,13 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 	require.Zero(t, s.Progress().Written, "nothing is written before Go")
 	s.Go()
 	require.NoError(t, group.Wait())
-	for i := range told {
+	for i := range events {
 		for n, e := range seen[i] {
-			text := parsed(t, told[i][n])
-			require.Equal(t, told[i][n].Type, e.Type)
+			text := parsed(t, events[i][n])
+			require.Equal(t, events[i][n].Type, e.Type)
 			require.Equal(t, text, canonical(t, e.Object.(*unstructured.Unstructured).Object))
-			if living[told[i][n].UID] = text; e.Type == watch.Deleted {
-				delete(living, told[i][n].UID)
+			if living[events[i][n].UID] = text; e.Type == watch.Deleted {
+				delete(living, events[i][n].UID)
 			}
 		}
 	}
@@ -168,8 +168,8 @@ func TestListsAndWatchesGiveTheSet(t *testing.T) {
 			require.Equal(t, living[uid], text)
 			delete(living, uid)
 		}
-		if half := len(told[i]) / 2; half > 0 && told[i][half].RV > told[i][half-1].RV {
-			again, err := follow(t.Context(), c, r, strconv.FormatUint(told[i][half-1].RV, 10), len(told[i])-half)
+		if half := len(events[i]) / 2; half > 0 && events[i][half].RV > events[i][half-1].RV {
+			again, err := follow(t.Context(), c, r, strconv.FormatUint(events[i][half-1].RV, 10), len(events[i])-half)
 			require.NoError(t, err)
 			require.Equal(t, seen[i][half:], again)
 		}
@@ -183,7 +183,7 @@ func TestAWatchWithInitialEventsGivesWhatAListGives(t *testing.T) {
 	s, config := start(t, set, Options{Rate: 5000})
 	c := client(t, config)
 	pods := set.Resources()[3]
-	told := told(t, set)[3]
+	events := eventsOf(t, set)[3]
 	yes := true
 	initial := func(rv string) (watch.Interface, error) {
 		return c.Resource(of(pods)).Watch(t.Context(), metav1.ListOptions{
@@ -206,7 +206,7 @@ func TestAWatchWithInitialEventsGivesWhatAListGives(t *testing.T) {
 	require.Equal(t, "true", e.Object.(*unstructured.Unstructured).GetAnnotations()[metav1.InitialEventsAnnotationKey])
 
 	s.Go()
-	for _, want := range told {
+	for _, want := range events {
 		e := <-w.ResultChan()
 		require.Equal(t, want.Type, e.Type)
 		require.Equal(t, parsed(t, want), canonical(t, e.Object.(*unstructured.Unstructured).Object))
@@ -222,7 +222,7 @@ func TestAtARateEventsComeWhenTheyAreDue(t *testing.T) {
 	c := client(t, config)
 	const leases = 7
 	_, rv := all(t, c, set.Resources()[leases])
-	n := len(told(t, set)[leases])
+	n := len(eventsOf(t, set)[leases])
 	from := time.Now()
 	s.Go()
 	_, err := follow(t.Context(), c, set.Resources()[leases], rv, n)
@@ -251,7 +251,7 @@ func TestAtAHighRateNoEventIsForgotten(t *testing.T) {
 	c := client(t, config)
 	_, rv := all(t, c, set.Resources()[leases])
 	s.Go()
-	_, err := follow(t.Context(), c, set.Resources()[leases], rv, len(told(t, set)[leases]))
+	_, err := follow(t.Context(), c, set.Resources()[leases], rv, len(eventsOf(t, set)[leases]))
 	require.NoError(t, err)
 }
 
@@ -260,12 +260,12 @@ func TestEventsBehindTheGateWaitForTheSecondGo(t *testing.T) {
 	set := newSet(t, n)
 	s, config := start(t, set, Options{Gate: gate})
 	c := client(t, config)
-	told := told(t, set)
+	events := eventsOf(t, set)
 	var group errgroup.Group
 	for i, r := range set.Resources() {
-		if _, rv := all(t, c, r); len(told[i]) > 0 {
+		if _, rv := all(t, c, r); len(events[i]) > 0 {
 			group.Go(func() error {
-				_, err := follow(t.Context(), c, r, rv, len(told[i]))
+				_, err := follow(t.Context(), c, r, rv, len(events[i]))
 				return err
 			})
 		}
@@ -277,7 +277,7 @@ func TestEventsBehindTheGateWaitForTheSecondGo(t *testing.T) {
 	opened := time.Now().UnixNano()
 	s.Go()
 	require.NoError(t, group.Wait())
-	before := make([]int, len(told)) // of each resource
+	before := make([]int, len(events)) // of each resource
 	i := 0
 	for e, err := range set.Events() {
 		require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestEventsBehindTheGateWaitForTheSecondGo(t *testing.T) {
 			before[e.Resource]++
 		}
 	}
-	seen := make([]int, len(told))
+	seen := make([]int, len(events))
 	times := s.Times()
 	require.Len(t, times, n)
 	for _, e := range times {
@@ -318,12 +318,12 @@ func TestAChildEndsWithItsStandardInput(t *testing.T) {
 	go func() { ended <- Child(t.Context(), json.NewDecoder(in), out) }()
 	job := Job{Source: data.Source{Settings: data.Settings{Live: 100, Events: 10}}, Options: Options{Dir: t.TempDir()}}
 	require.NoError(t, json.NewEncoder(ask).Encode(job))
-	var told hello
-	require.NoError(t, json.NewDecoder(said).Decode(&told))
-	require.NoError(t, said.Close()) // nobody reads the rest
+	var greeting hello
+	require.NoError(t, json.NewDecoder(said).Decode(&greeting))
+	require.NoError(t, said.Close()) // the rest is not read
 	select {
 	case err := <-ended:
-		require.Fail(t, "it has ended while it could be told something", "%v", err)
+		require.Fail(t, "it has ended although its standard input is open", "%v", err)
 	default:
 	}
 	require.NoError(t, ask.Close())

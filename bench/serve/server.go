@@ -17,7 +17,7 @@ import (
 
 // Options say how a Set is served.
 type Options struct {
-	Dir       string        // for files that hold all of the Set; Close leaves the folder empty. Default: a temporary one
+	Dir       string        // for files that hold all of the Set; Close empties the folder. Default: a temporary one
 	Rate      float64       // events a second; 0 is as fast as clients read
 	Gate      int           // how many events come before the second Go; 0 is all of them. At a rate there is no gate
 	Window    int           // how far one resource may be ahead of another, in events. Default 2,000

@@ -106,7 +106,7 @@ func (b *bench) strips() measure.Experiment {
 	return b.experiment("strip", "A strip, at any width", counted, ways, limits...)
 }
 
-// slices are first answers about what only a look at each delta tells.
+// slices are first answers that need a look at each delta.
 func (b *bench) slices() measure.Experiment {
 	var ways []measure.Way
 	var limits []limit

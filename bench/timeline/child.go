@@ -30,7 +30,7 @@ type job struct{ Database string }
 // A served is what a client needs to know of the server.
 type served struct {
 	Page  string // with a slash at its end
-	Codes string // where codes of links are given; nobody else knows the path
+	Codes string // where codes of links are given; the path is secret
 }
 
 // serveRecord serves as replay serve does, until its input ends.

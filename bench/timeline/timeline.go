@@ -60,7 +60,7 @@ func inBench(ctx context.Context, run *measure.Run, record Record, use func(*ben
 	return use(b)
 }
 
-// serve starts the server anew: what it had in memory is gone.
+// serve restarts the server, so that its memory is empty.
 func (b *bench) serve(ctx context.Context) (err error) {
 	if err := b.end(); err != nil {
 		return err
