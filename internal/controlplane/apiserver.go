@@ -62,7 +62,7 @@ func (s *APIServer) arguments(ctx context.Context) ([]string, error) {
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", port),
-		// A loopback address is refused as the endpoint of the kubernetes Service; nobody here uses it.
+		// A loopback address is refused as the endpoint of the kubernetes Service; nothing here uses it.
 		"--endpoint-reconciler-type=none",
 		"--cert-dir=" + s.dir,
 		"--tls-cert-file=" + certificates.serving,

@@ -144,7 +144,7 @@ func (p *ControlPlane) stop(ctx context.Context) error {
 	return errors.Join(append(failures, p.home.close())...)
 }
 
-// stopComponent lets a component end by itself only if what it leaves will be used again.
+// stopComponent lets a component shut down by itself only if its data will be used again.
 func (p *ControlPlane) stopComponent(ctx context.Context, component *Component) error {
 	if p.home.temporary {
 		return component.Kill()

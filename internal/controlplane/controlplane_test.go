@@ -24,7 +24,7 @@ import (
 // patience bounds what must come, however busy the machine is.
 const patience = 5 * time.Minute
 
-func TestAStoppedControlPlaneLeavesNoProcessAndNoFile(t *testing.T) {
+func TestStopEndsAllProcessesAndRemovesAllFiles(t *testing.T) {
 	plane := controlplane.ForTest(t, controlplane.Options{})
 	processes := []int{plane.Etcd.PID(), plane.APIServer.PID()}
 
@@ -58,7 +58,7 @@ func TestAFolderOfOnesOwnIsKeptAndStartedInAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAFailedStartShowsTheLogAndLeavesNothing(t *testing.T) {
+func TestAFailedStartShowsTheLogAndRemovesItsFiles(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	_, err := controlplane.Start(t.Context(), controlplane.Options{EtcdArgs: []string{"--no-such-flag"}})

@@ -14,7 +14,7 @@ import (
 type SavedData struct{ dir string }
 
 // SaveData copies the data as it is now. Meanwhile etcd stands still, for up to a second or so, with its connections open. The
-// copy is what a crash would leave. From that, etcd starts by design.
+// copy is the state that a crash would produce. etcd can start from it by design.
 func (e *Etcd) SaveData() (*SavedData, error) {
 	dir, err := os.MkdirTemp(e.dir, "etcd-saved-")
 	if err != nil {

@@ -12,7 +12,7 @@
 //
 // [ControlPlane.Stop] ends clients of a component before the component, and returns when no process is left. If this process is
 // killed before that, even with signal 9, the kernel kills the children (on Linux; elsewhere they stay). The next process that
-// makes a temporary folder removes the files of a killed one. A lock on a file in the folder tells whether its owner lives.
+// makes a temporary folder removes the files of a killed one. A lock on a file in the folder shows whether its owner lives.
 //
 // A failed start says why, with the end of the component's log.
 //

@@ -167,7 +167,7 @@ func (e *Etcd) use(ctx context.Context, do func(*clientv3.Client) error) error {
 	return errors.Join(do(client), client.Close())
 }
 
-// ask does a GET and returns nil if the answer is 200; otherwise an error with the answer's body. It leaves no
+// ask does a GET and returns nil if the answer is 200; otherwise an error with the answer's body. It keeps no
 // connection open.
 func ask(ctx context.Context, client *http.Client, url, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestKillingTheParentWithSignalNineLeavesNoProcess(t *testing.T) {
+func TestSIGKILLOfTheParentEndsAllProcesses(t *testing.T) {
 	temporary := t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
 	parent.Env = append(os.Environ(), victimVariable+"=1", "TMPDIR="+temporary)

@@ -12,10 +12,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 )
 
-// victimVariable makes the test program start a control plane, tell its processes, and wait to be killed.
+// victimVariable makes the test program start a control plane, print its processes, and wait to be killed.
 const victimVariable = "KUBEREWIND_TEST_VICTIM"
 
-// victim is what a program that is going to be killed tells about itself.
+// victim is the output of a program that the test will kill.
 type victim struct {
 	PIDs []int
 	Dir  string

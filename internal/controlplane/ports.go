@@ -15,7 +15,7 @@ const loopback = "127.0.0.1"
 // below those of outgoing connections (32768 and up on Linux).
 const firstPort, lastPort = 20000, 32000
 
-// freePort returns a port that nobody listened on a moment ago. The component that listens on it must be ready to try another.
+// freePort returns a port that was free a moment ago. The component that listens on it must be ready to try another.
 func freePort(ctx context.Context) (int, error) {
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort)

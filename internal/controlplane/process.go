@@ -65,7 +65,7 @@ func endState(err error, state *os.ProcessState) string {
 // collectAt makes Go programs collect garbage four times less often. An API server then starts with a quarter less CPU time.
 const collectAt = "400"
 
-// childEnvironment leaves out what the caller's shell has: etcd takes ETCD_* variables for flags, and proxies must
+// childEnvironment excludes variables of the caller's shell: etcd takes ETCD_* variables for flags, and proxies must
 // not stand between the components.
 func childEnvironment(dir string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + dir, "GOGC=" + collectAt}

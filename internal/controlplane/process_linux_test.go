@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAChildOutlivesTheThreadOfWhoeverStartedIt(t *testing.T) {
+func TestAChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 	var child *process
 	thread := onThreadThatEnds(func() {
 		var err error

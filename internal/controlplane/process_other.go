@@ -5,7 +5,7 @@ package controlplane
 import "syscall"
 
 // childAttributes keep a Ctrl-C at the terminal from the child. Only Linux can tie a child's life to its parent's. Here, a
-// killed test leaves its children running.
+// killed test does not stop its children.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

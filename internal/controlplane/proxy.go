@@ -17,7 +17,7 @@ const acceptPause = 10 * time.Millisecond
 
 // proxy stands between clients and one server and passes bytes on. Its address stays the same while the server
 // changes ports, and it can cut the connections that are open, which no client or server could be made to do.
-// While the server is down the proxy is closed: clients find nobody listening, as they would without it.
+// While the server is down the proxy is closed: clients find no listener, as they would without the proxy.
 type proxy struct {
 	goroutines sync.WaitGroup // one per listener and per link; Go is called with mu held
 	mu         sync.Mutex     // guards everything below
@@ -116,7 +116,7 @@ func (p *proxy) connect(ctx context.Context, listener net.Listener, client net.C
 	dialer := net.Dialer{Timeout: dialTimeout}
 	server, err := dialer.DialContext(ctx, "tcp", p.serverAddress())
 	if err != nil {
-		_ = client.Close() // the client sees that, and there is nobody else to tell
+		_ = client.Close() // the client sees the end of the connection; an error has no other reader
 		return
 	}
 	p.mu.Lock()
@@ -159,7 +159,7 @@ func (l *link) pass(to, from net.Conn) {
 	}
 }
 
-// close may be called more than once; there is nobody to tell about a connection that was already gone.
+// close may be called more than once; an error about a connection that is already gone has no reader.
 func (l *link) close() {
 	_ = l.client.Close()
 	_ = l.server.Close()

@@ -44,7 +44,7 @@ func stopForTest(tb testing.TB, plane *ControlPlane) {
 	}
 }
 
-// A Pool lends control planes to tests that leave them as they were: to start one takes ten seconds of CPU time. It is safe for
+// A Pool lends control planes to tests that do not change them: to start one takes ten seconds of CPU time. It is safe for
 // concurrent use.
 type Pool struct {
 	Options Options

@@ -104,7 +104,7 @@ func TestTwoBuildersAtOnceBuildOnce(t *testing.T) {
 	require.Equal(t, 3, tree.builds())
 }
 
-func TestAFailedBuildLeavesNothingAndCanBeRepeated(t *testing.T) {
+func TestAFailedBuildRemovesItsFilesAndCanBeRepeated(t *testing.T) {
 	tree := newTree(t)
 	tree.write("fail", "kubectl")
 	var progress bytes.Buffer
@@ -126,7 +126,7 @@ func TestAnUnknownProgramIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "no program of that name")
 }
 
-func TestTheLinkerIsToldTheVersion(t *testing.T) {
+func TestTheLinkerGetsTheVersion(t *testing.T) {
 	flags := versionFlags("v1.37.1")
 	require.Contains(t, flags, "-X k8s.io/component-base/version.gitVersion=v1.37.1")
 	require.Contains(t, flags, "-X k8s.io/component-base/version.gitMajor=1")

@@ -35,7 +35,7 @@ func cacheCandidates() []cache {
 	return append(candidates, cache{path: last, shared: true})
 }
 
-// writableCache returns the first candidate that can be written, and tells a person about each one passed over.
+// writableCache returns the first candidate that can be written, and reports each skipped one to the user.
 func writableCache(told *progress.Progress) (string, error) {
 	var failures []error
 	for _, candidate := range cacheCandidates() {
@@ -74,7 +74,7 @@ func (c cache) prepare() error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// trusted reports whether programs in the folder may be run. In a shared temporary folder, anybody can make a folder of any
+// trusted reports whether programs in the folder may be run. In a shared temporary folder, each account can make a folder of any
 // name and wait until root runs its programs.
 func (c cache) trusted() bool {
 	if !c.shared {

@@ -17,7 +17,7 @@ import (
 func TestTheCacheIsTheFirstPlaceThatCanBeWritten(t *testing.T) {
 	temporary := t.TempDir()
 	last := filepath.Join(temporary, fmt.Sprintf("kuberewind-%d", os.Getuid()))
-	// A path below a device can be made by nobody, not even root.
+	// No account, not even root, can make a path below a device.
 	const impossible = "/dev/null/home"
 	for _, place := range []struct{ explicit, xdg, home, want string }{
 		{"", "", "", last},

@@ -14,7 +14,7 @@
 //     named;
 //   - built programs, from the sources that go.mod and go.sum of the nested modules test/controlplane and test/kwok name now.
 //
-// The folder's name is a hash of these five files. A program enters the folder by a rename, so an interrupted build leaves
+// The folder's name is a hash of these five files. A program enters the folder by a rename, so an interrupted build adds
 // nothing half-written. Two builders at once wait for each other on a file lock, which the kernel drops when its holder dies.
 // The downloaded and the built programs have the same minor version of Kubernetes; the patch version may differ.
 //

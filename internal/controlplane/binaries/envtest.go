@@ -162,7 +162,7 @@ func serve(ctx context.Context, path string) (url string, stop func(), err error
 	var serving errgroup.Group
 	serving.Go(func() error { return server.Serve(listener) })
 	return "http://" + listener.Addr().String() + "/" + filepath.Base(path), func() {
-		_ = server.Close() // nobody asks any more
+		_ = server.Close() // no requests follow
 		_ = serving.Wait() // says that it was closed
 	}, nil
 }
