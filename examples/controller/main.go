@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	elect := flag.Bool("leader-elect", false, "act only as the leader, of whom there is one. On the past nobody can become it")
+	elect := flag.Bool("leader-elect", false, "act only as the leader. On the past, no replica can become the leader")
 	flag.Parse()
 	if err := run(*elect); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -429,7 +429,7 @@ func mendVerbs(s *system, _ pair, theirs, _ *answer) (mended bool) {
 	return mended
 }
 
-// toRead leaves the subresources that the past has. Their names are members of that name.
+// toRead keeps the subresources that the past has. Their names are members of that name.
 func toRead(subresources []any, member string) []any {
 	kept := []any{}
 	for _, each := range subresources {

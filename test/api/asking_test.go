@@ -111,7 +111,7 @@ func only(list answer, p pair) answer {
 	items, _ := at(list.body, "items").([]any)
 	if len(items) == 1 {
 		object := items[0].(map[string]any)
-		if object["kind"] == nil { // Lists of built-in kinds leave it out.
+		if object["kind"] == nil { // Lists of built-in kinds omit it.
 			object["kind"], object["apiVersion"] = p.kind.name, p.kind.GroupVersion().String()
 		}
 		list.body = object

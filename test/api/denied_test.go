@@ -65,7 +65,7 @@ func denied(t *testing.T, s *system) {
 	away(t, o, fronts)
 }
 
-// ofOneNamespace asks as someone who may read configmaps, secrets and widgets of a namespace.
+// ofOneNamespace asks as a user who may read configmaps, secrets and widgets of a namespace.
 func ofOneNamespace(t *testing.T, o *tenancy, f *front) {
 	root := o.root()
 	for _, path := range []string{settings, settings + "/settings", widgets, "/api/v1", "/apis", "/openapi/v3", "/version", "/healthz"} {

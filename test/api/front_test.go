@@ -173,7 +173,7 @@ func (e *events) next(t *testing.T) (event watchEvent) {
 	return event
 }
 
-// A strangeAPI is the live API of a cluster that knows nobody.
+// A strangeAPI is the live API of a cluster that authenticates no user.
 type strangeAPI struct {
 	config *rest.Config
 

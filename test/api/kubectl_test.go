@@ -99,7 +99,7 @@ func (k *kubectl) run(t *testing.T, command string) output {
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// withoutAges leaves out durations, and how far columns are apart.
+// withoutAges removes durations, and makes the space between columns equal.
 func withoutAges(text string) string {
 	lines := strings.Split(ages.ReplaceAllString(text, "AGE"), "\n")
 	for i, line := range lines {
@@ -110,7 +110,7 @@ func withoutAges(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// withoutWarnings leaves out what our server says beside its answers.
+// withoutWarnings removes the warnings of our server.
 func withoutWarnings(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

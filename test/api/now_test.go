@@ -73,7 +73,7 @@ func (e *exam) refused(k kind, r revision) (pairs []pair) {
 
 var long = strings.Repeat("a", 300)
 
-// strangers are paths of what nobody serves.
+// strangers are paths that no server serves.
 func (e *exam) strangers(r revision) (pairs []pair) {
 	for _, path := range []string{
 		"/api/v1/nobodies", "/api/v1/namespaces/shop/nobodies", "/api/v1/namespaces/shop/nobodies/one", "/api/v2", "/api/v2/pods", "/apis/apps/v7/deployments", "/apis/nobody.example.com/v1/things",

@@ -20,7 +20,7 @@ import (
 //go:embed testdata/more.yaml
 var more []byte
 
-// A system is a control plane that was recorded, and the API of its past. Nobody writes to it any more.
+// A system is a control plane that was recorded, and the API of its past. No client writes to it any more.
 type system struct {
 	plane  *controlplane.ControlPlane
 	pool   *pgxpool.Pool
@@ -118,7 +118,7 @@ func (s *system) unrecorded(t *testing.T, after int64) []string {
 	return missing
 }
 
-// isObject tells objects from what the API server keeps for itself.
+// isObject reports whether the key is an object, and not internal data of the API server.
 func isObject(key string) bool {
 	for _, private := range []string{"/registry/masterleases/", "/registry/ranges/"} {
 		if strings.HasPrefix(key, private) {

@@ -48,7 +48,7 @@ type tenancy struct {
 	scene  *history.Record
 	other  *strangeAPI // the live API of the scene's cluster
 	reader string      // a token of the account
-	admin  string      // a token of someone who may read all
+	admin  string      // a token of a user who may read all
 	server *rest.Config
 	begin  int64 // the revision when it began
 }

@@ -145,7 +145,7 @@ func collect(next func(event any) error, until int64) (a answer) {
 	}
 }
 
-// upTo leaves out the events of versions after one.
+// upTo removes the events of versions after the given one.
 func (a *answer) upTo(last int64) {
 	events, _ := at(a.body, "events").([]any)
 	kept, times := []any{}, a.times[:0]

@@ -18,7 +18,7 @@ func forbidden(verb string) http.HandlerFunc {
 	return refuse(http.StatusForbidden, "Forbidden", `configmaps is forbidden: User "me" cannot `+verb+` resource "configmaps" in API group "" at the cluster scope`, 0)
 }
 
-// denials are refusals with the cause that they have in the record, and the words that lead out of them.
+// denials are refusals, with the cause on record and the advice in the log.
 var denials = map[string]struct {
 	answer func(verb string) http.HandlerFunc
 	cause  string
@@ -60,7 +60,7 @@ func TestAListThatIsDeniedIsAnOpenGapUntilItIsAllowed(t *testing.T) {
 	}
 }
 
-func TestAWatchThatIsDeniedIsAnOpenGapThatCostsNothingWhileTheHistoryIsThere(t *testing.T) {
+func TestADeniedWatchIsAnOpenGapThatMissesNothingIfTheHistoryIsKept(t *testing.T) {
 	t.Parallel()
 	for name, denial := range denials {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAWatchThatIsDeniedIsAnOpenGapThatCostsNothingWhileTheHistoryIsThere(t *
 	}
 }
 
-func TestAResourceThatMayBeListedAndNeverWatchedIsAnOpenGapThatOutlivesTheRecorder(t *testing.T) {
+func TestTheGapOfAResourceWithoutWatchRightsOutlivesTheRecorder(t *testing.T) {
 	t.Parallel()
 	cms := configMaps()
 	s := newServer(t, cms)

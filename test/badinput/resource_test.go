@@ -258,7 +258,7 @@ func send(w http.ResponseWriter, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// cut ends all connections, so that each stream asks for a watch anew.
+// cut ends all connections, so that each stream opens a new watch.
 func (s *server) cut() { s.CloseClientConnections() }
 
 // head is the newest resource version.

@@ -32,8 +32,8 @@ func backend(t *testing.T, kubeconfig string) *httptest.Server {
 	return server
 }
 
-// TestHeadlampsServerReachesThePast has two Origins: that of Headlamp's page in a browser, and that of its desktop application. What each answer
-// must have is in apiserver/headlamp_test.go. Here requests pass the listener.
+// TestHeadlampsServerReachesThePast has two Origins: that of Headlamp's page in a browser, and that of its desktop application. apiserver/headlamp_test.go
+// checks the content of each answer. Here requests pass the listener.
 func TestHeadlampsServerReachesThePast(t *testing.T) {
 	p := serve(t)
 	server := backend(t, p.kubeconfig(t, "now"))

@@ -1,4 +1,4 @@
-// Package clients_test has clients of Kubernetes that nobody changed work on the past, through the program: kubectl, k9s, and a manager of
+// Package clients_test runs unmodified clients of Kubernetes on the past, through the program: kubectl, k9s, and a manager of
 // controller-runtime. Informers are in test/api.
 package clients_test
 

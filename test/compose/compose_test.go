@@ -180,7 +180,7 @@ func TestPostgreSQLIsNewEnough(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsReachedByNobodyElse(t *testing.T) {
+func TestOnlyTheRecorderReachesTheDatabase(t *testing.T) {
 	p, text := read(t)
 	const port = "54321"
 	values := map[string]string{"POSTGRES_PORT": port}

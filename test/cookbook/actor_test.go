@@ -143,7 +143,7 @@ type write struct {
 }
 
 // awaitTurn waits for the next second if another actor has changed the object in this one. The times of managedFields are whole
-// seconds, so that of two managers in one second nobody can say which was the last.
+// seconds, so they do not show which of two managers in one second was the last.
 func (a *actor) awaitTurn(r ref, by string) {
 	a.t.Helper()
 	last, ok := a.writes[r]

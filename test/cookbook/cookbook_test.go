@@ -58,7 +58,7 @@ func answer(t *testing.T, p page, outputs []string, title string) [][]string {
 	return rows
 }
 
-// lines joins the wanted cells of each row, and leaves out others, such as times.
+// lines joins the wanted cells of each row, and drops the others, such as times.
 func lines(rows [][]string, columns ...int) []string {
 	var texts []string
 	for _, row := range rows {

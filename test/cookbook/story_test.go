@@ -184,7 +184,7 @@ func (s *story) nodeFails() {
 	s.ready("node-b", "True", "KubeletReady")
 }
 
-// workerRestarts is a crash loop, with the Events that tell of it.
+// workerRestarts is a crash loop, with its Events.
 func (s *story) workerRestarts() {
 	worker := ref{pods, "shop", "worker-66f-m8t5n"}
 	for restarts := 1; restarts <= 3; restarts++ {
@@ -344,7 +344,7 @@ func (s *story) heartbeats() {
 	}
 }
 
-// unattended is what happens while no recorder runs, in one resource: of two, nobody could say which came first.
+// unattended happens while no recorder runs. It is one resource, because the order of writes to two would be unknown.
 func (s *story) unattended() {
 	s.bob.kubectl("", []ref{{configMaps, "shop", "settings"}}, "patch", "configmap", "settings", "-n", "shop", "-p", `{"data":{"CURRENCY":"USD"}}`)
 	s.bob.kubectl("", nil, "delete", "configmap", "catalog", "-n", "shop")

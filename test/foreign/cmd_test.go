@@ -66,7 +66,7 @@ func (s *cmdSuite) run(t *testing.T, w *world, name string) (said string, pass b
 	command.Env = []string{"PATH=" + s.binaries + ":" + os.Getenv("PATH"), "BIN=" + s.binaries, "PORT=" + address.Port(), "TMPDIR=" + t.TempDir(), "HOME=" + t.TempDir()}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.WaitDelay = time.Second // for what a function leaves running
+	command.WaitDelay = time.Second // for processes that a function does not end
 	out, err := command.CombinedOutput()
 	return string(out), err == nil
 }

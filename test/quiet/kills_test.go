@@ -15,8 +15,8 @@ import (
 // shareAway is for which share of the history no recorder runs: just under a third.
 const shareAway = 0.32
 
-// TestARecorderOfAQuietClusterThatIsKilledLeavesNoGap kills it at random moments. Nobody writes but the API server itself.
-func TestARecorderOfAQuietClusterThatIsKilledLeavesNoGap(t *testing.T) {
+// TestAKilledRecorderOfAQuietClusterOpensNoGap kills it at random moments. Only the API server itself writes.
+func TestAKilledRecorderOfAQuietClusterOpensNoGap(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("a run of minutes, not a test: make quiet")
 	}

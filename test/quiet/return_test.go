@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// quietDefinitions bring the streams to which nobody writes to 60 and more.
+	// quietDefinitions raise the number of streams without writes to 60 and more.
 	quietDefinitions = 12
 	warmUp           = 40 * time.Second
 	serverAway       = 45 * time.Second

@@ -46,7 +46,7 @@ func TestThePagesShowWhatTheCommandsPrint(t *testing.T) {
 	}
 }
 
-// requireTrue compares the transcripts of a page with what its commands print, or writes them anew.
+// requireTrue compares the transcripts of a page with the output of its commands, or updates them.
 func requireTrue(t *testing.T, page string) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

@@ -49,12 +49,12 @@ func kubectlsEyes(t *testing.T, c *cluster) {
 	t.Run("through a server that others run", func(t *testing.T) { throughAShared(t, c.in(t)) })
 }
 
-// withoutAsides leaves out what kubectl has nothing like: notes, and how far a rebuild is that takes long, as it may on a busy machine.
+// withoutAsides removes notes and the progress of a long rebuild. kubectl prints nothing like them.
 func withoutAsides(text string) string {
 	return regexp.MustCompile(`(?m)^(Note|rebuilding the cluster at .*): .*\n`).ReplaceAllString(text, "")
 }
 
-// timeColumns tell how long ago something was. kubectl is called a moment before replay.
+// timeColumns show ages. They may differ, because kubectl runs a moment before replay.
 var timeColumns = map[string]bool{"AGE": true, "LAST SEEN": true, "FIRST SEEN": true, "DURATION": true, "RESTARTS": true, "LAST SCHEDULE": true, "CHECKED": true}
 
 // requireSameText compares outputs of two commands that took so long together: tables by their cells, everything else as it is.

@@ -44,7 +44,7 @@ func (c *cluster) verify(args ...string) (verification, output) {
 	return v, done
 }
 
-// theRecordIsProved verifies while the recorder writes, and leaves a record that was tampered with.
+// theRecordIsProved verifies while the recorder writes. Then it tampers with the record.
 func theRecordIsProved(t *testing.T, c *cluster) {
 	counter := c.maker.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "counter", "namespace": "default"}, "data": map[string]any{"n": "0"},

@@ -130,7 +130,7 @@ func annotated(name, key, value string) shape {
 	return shape{name: name, body: map[string]any{"metadata": map[string]any{"annotations": texts(key, value)}}}
 }
 
-// canaryCopies are what kubectl apply leaves, and what it never does, but people and other clients do.
+// canaryCopies are values as kubectl apply copies them into annotations, and as people and other clients do.
 func canaryCopies(t *testing.T, canary string) (shapes []shape) {
 	nested, err := json.Marshal(`{"apiVersion":"v1","kind":"Secret","stringData":{"a":"` + canary + `"}}`)
 	require.NoError(t, err)

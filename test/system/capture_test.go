@@ -22,7 +22,7 @@ func TestACaptureHasTheObjectsOfAResourceThatIsDefinedAndChangedMeanwhile(t *tes
 	a.create(widgets, template(widgets, "default", "one"))
 	two := a.create(widgets, template(widgets, "default", "two"))
 	eventually(t.Context(), t, "both widgets", func() bool { return position() == two.GetResourceVersion() })
-	// Other revisions come between the last widget and the storage that the changed definition begins anew.
+	// Other revisions come between the last widget and the new storage of the changed definition.
 	a.create(configMaps, template(configMaps, "default", "other"))
 	a.merge(configMaps, "other", `{"metadata":{"labels":{"a":"b"}}}`)
 	a.merge(crds, "widgets.example.kuberewind.dev", `{"spec":{"names":{"shortNames":["wid"]}}}`)

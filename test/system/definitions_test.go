@@ -251,7 +251,7 @@ func TestAnObjectThatWentWithItsDefinitionIsNotTakenForOneThatHasOutlivedIt(t *t
 	recorder.Terminate(t)
 }
 
-// A definition that goes without the finalizer leaves its objects in etcd: they are not served, and are there again under the next.
+// If a definition is deleted without the finalizer, its objects stay in etcd. They are not served until the next definition exists.
 func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

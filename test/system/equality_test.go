@@ -27,7 +27,7 @@ const (
 	snapshots = 20
 )
 
-// moment is a time at which nobody wrote, and etcd's revision then.
+// moment is a time without writes, and etcd's revision then.
 type moment struct {
 	at  time.Time
 	rev int64

@@ -51,8 +51,8 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, controlplane.ForTest(t, planeOptions))
 }
 
-// lentWorld is newWorld for a test whose objects restore takes away, and that leaves an etcd and an API server that work and
-// agree. It may restart both, and restore older data.
+// lentWorld is newWorld for a test that may restart etcd and the API server, and restore older data. At its end, both must run
+// and have the same history. The pool removes its objects.
 func lentWorld(t *testing.T) *world {
 	t.Helper()
 	return worldOn(t, pool.ForTest(t))

@@ -46,7 +46,7 @@ func restore(ctx context.Context, plane *controlplane.ControlPlane) error {
 		return err
 	}
 	a := act{client: client}
-	// Definitions each by itself: one that goes with others in one request leaves its objects behind.
+	// Delete definitions one by one: if one request deletes several, their objects stay.
 	there, err := a.in(crds).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func newOracle(t *testing.T, plane *controlplane.ControlPlane) *oracle {
 	return &oracle{plane: plane, client: client, host: config.Host}
 }
 
-// notObjects are keys of the API server's own book-keeping, which it serves to nobody.
+// notObjects are internal keys of the API server. It serves them to no client.
 var notObjects = []string{"/registry/ranges/", "/registry/masterleases/", "/registry/peerserverleases/"}
 
 // write is one write of etcd: which revision, and what kind.

@@ -17,21 +17,21 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// heard is a store that tells what it gets.
+// heard is a store that passes on each object that it gets.
 type heard struct{ calls chan string }
 
-func (h heard) tell(what string, rv string) error {
+func (h heard) send(what string, rv string) error {
 	h.calls <- what + " " + rv
 	return nil
 }
 
-func (h heard) Add(obj any) error        { return h.tell("add", obj.(*kube.Object).ResourceVersion) }
-func (h heard) Update(obj any) error     { return h.tell("update", obj.(*kube.Object).ResourceVersion) }
-func (h heard) Delete(obj any) error     { return h.tell("delete", obj.(*kube.Object).ResourceVersion) }
-func (h heard) Bookmark(rv string) error { return h.tell("bookmark", rv) }
+func (h heard) Add(obj any) error        { return h.send("add", obj.(*kube.Object).ResourceVersion) }
+func (h heard) Update(obj any) error     { return h.send("update", obj.(*kube.Object).ResourceVersion) }
+func (h heard) Delete(obj any) error     { return h.send("delete", obj.(*kube.Object).ResourceVersion) }
+func (h heard) Bookmark(rv string) error { return h.send("bookmark", rv) }
 func (heard) Resync() error              { return nil }
 func (h heard) Replace(_ []any, rv string) error {
-	return h.tell("replace", rv)
+	return h.send("replace", rv)
 }
 
 var _ cache.ReflectorStore = heard{}

@@ -24,7 +24,7 @@ import (
 )
 
 // restarts is how many times the API server is restarted under load.
-var restarts = flag.Int("restarts", 2, "how many times TestRestartsOfTheAPIServerLeaveNoGap restarts it")
+var restarts = flag.Int("restarts", 2, "how many times TestRestartsOfTheAPIServerOpenNoGap restarts it")
 
 // churn is a workload that minds no failure: a server that restarts refuses or breaks off writes, some of which it has done.
 type churn struct {
@@ -114,8 +114,8 @@ func newRestarted(t *testing.T) (*world, *recordertest.Process, *churn) {
 	return w, recorder, w.churn(t, 100)
 }
 
-// TestRestartsOfTheAPIServerLeaveNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
-func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
+// TestRestartsOfTheAPIServerOpenNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
+func TestRestartsOfTheAPIServerOpenNoGap(t *testing.T) {
 	t.Parallel()
 	w, recorder, load := newRestarted(t)
 	lists := len(w.lists(t))
@@ -141,8 +141,8 @@ func TestRestartsOfTheAPIServerLeaveNoGap(t *testing.T) {
 	recorder.Terminate(t)
 }
 
-// TestARestartWhileNoRecorderRunsLeavesNoGap: the position comes from the record, and which streams are busy as well.
-func TestARestartWhileNoRecorderRunsLeavesNoGap(t *testing.T) {
+// TestARestartWhileNoRecorderRunsOpensNoGap: the position comes from the record, and which streams are busy as well.
+func TestARestartWhileNoRecorderRunsOpensNoGap(t *testing.T) {
 	t.Parallel()
 	w, recorder, load := newRestarted(t)
 	load.await(t, 100)

@@ -212,7 +212,7 @@ func TestAnEtcdThatIsRestoredAndOvertakesItselfWhileNoRecorderRunsIsAnotherGener
 	r.recorder.Terminate(t)
 }
 
-// The recorder was killed when it had told all streams but one of the restore. For that stream, nothing in etcd shows that
+// The recorder was killed when all streams except one had a gap for the restore. For that stream, nothing in etcd shows that
 // there was another history.
 func TestTheNextRecorderOpensTheGapOfARestoreThatAKilledOneLeftOut(t *testing.T) {
 	t.Parallel()

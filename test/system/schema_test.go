@@ -14,7 +14,7 @@ func defaulted(size string) string {
 			"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"size":{"type":"string","default":%q}}}}}}}]}}`, size)
 }
 
-// TestContentThatChangesAtTheSameResourceVersionIsFound: a default shows in objects that nobody has written to.
+// TestContentThatChangesAtTheSameResourceVersionIsFound: a default shows in objects without a new write.
 func TestContentThatChangesAtTheSameResourceVersionIsFound(t *testing.T) {
 	t.Parallel()
 	w, recorder := recordedLent(t, "--include", "widgets.*")

@@ -115,7 +115,7 @@ func (w *world) reportTakeover(t *testing.T, epoch int, from string, since time.
 }
 
 // stopInTransaction stops the process while its COPY waits for a lock, and then releases the lock. The transaction has moved
-// the head, its rows are written or on their way, and nobody ends it.
+// the head, its rows are written or on their way, and no session ends it.
 func (w *world) stopInTransaction(t *testing.T, p *recordertest.Process) time.Time {
 	t.Helper()
 	tx, err := w.db.Begin(t.Context())

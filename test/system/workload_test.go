@@ -338,7 +338,7 @@ func (c *client) forget(gvr schema.GroupVersionResource, name string) {
 }
 
 func noGrace() metav1.DeleteOptions {
-	// Without a garbage collector nobody would orphan what belongs to a Job, and the Job would stay.
+	// Without a garbage collector, the objects of a Job would not be orphaned, and the Job would stay.
 	background := metav1.DeletePropagationBackground
 	return metav1.DeleteOptions{GracePeriodSeconds: new(int64), PropagationPolicy: &background}
 }

@@ -13,7 +13,7 @@ const aliased = `DeltaType Delta Deltas DeletedFinalStateUnknown KeyListerGetter
 	Lister Watcher ListerWithContext WatcherWithContext ListerWatcher ListerWatcherWithContext ErrZeroLengthDeltasObject`
 
 // takes reports whether a suite has a file of tools/cache. The queues' tests are a suite of their own, without client-go's
-// queues. The other suite leaves out tests in which nothing of kuberewind takes part.
+// queues. The other suite excludes tests that run no code of kuberewind.
 func takes(suite, name string) bool {
 	if suite == "fifo" {
 		return slices.Contains([]string{"delta_fifo_test.go", "the_real_fifo_test.go", "fifo_test.go", "main_test.go"}, name)

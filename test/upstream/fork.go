@@ -18,7 +18,7 @@ import (
 // A fork rewrites the files of tools/cache for one suite.
 type fork struct {
 	suite string
-	drop  map[string]bool // declarations that adapters have, or that a suite leaves out: names, and "Receiver.Method"
+	drop  map[string]bool // declarations that adapters have, or that a suite excludes: names, and "Receiver.Method"
 }
 
 // newFork reads what is dropped: one name a line, # begins a comment.

@@ -13,7 +13,7 @@ import (
 // clientGo is the module whose tests are run, tools/cache the package.
 const clientGo = "k8s.io/client-go"
 
-// A workshop makes test binaries in a folder, and leaves the project alone.
+// A workshop makes test binaries in a folder, and does not change the project.
 type workshop struct {
 	folder   string
 	project  string            // the folder of this module

@@ -32,13 +32,13 @@ import (
 	"github.com/kuberewind/kuberewind/web"
 )
 
-// all runs what make test leaves out because it takes long.
+// all runs the slow tests, too, which make test excludes.
 var all = flag.Bool("all", false, "run every file of tests, not only the smoke")
 
 // only runs some files, for who works on them.
 var only = flag.String("only", "", "run the files of tests of this pattern, such as late.test.mjs")
 
-// draw makes the pictures of docs/timeline.md anew.
+// draw updates the pictures of docs/timeline.md.
 var draw = flag.Bool("draw", false, "draw the pictures of docs/timeline.md")
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

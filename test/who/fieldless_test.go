@@ -17,7 +17,7 @@ var served = []string{
 	`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"fieldless","namespace":"live","uid":"fd7cb5ea","resourceVersion":"1281","creationTimestamp":"2026-11-25T13:45:18Z","deletionTimestamp":"2026-11-25T13:45:18Z","deletionGracePeriodSeconds":0,"finalizers":["example.com/hold"]}}`,
 }
 
-func TestAnObjectThatIsMadeWithoutFieldsNamesNobody(t *testing.T) {
+func TestAnObjectWithoutManagedFieldsHasNoActor(t *testing.T) {
 	v := evidence.Version{Type: "Added", Source: "watch", Live: true, Observed: time.Date(2026, 11, 25, 13, 45, 18, 0, time.UTC)}
 	for _, text := range served {
 		after, err := patch.Canonical([]byte(text))

@@ -20,23 +20,23 @@ type finding struct{ sentence, sql, want string }
 // said gives, in the order of the record, who is named and who is a hint.
 const said = `SELECT string_agg(concat_ws(' ', coalesce(manager, '-'), manager_hint || '?'), ', ' ORDER BY seq) FROM kuberewind.deltas WHERE source = 'watch' AND `
 
-// nobody is true if there are such deltas, and none is named.
-const nobody = `SELECT (count(*) > 0 AND bool_and(manager IS NULL AND manager_evidence = 'none'))::text FROM kuberewind.deltas WHERE source = 'watch' AND `
+// unnamed is true if there are such deltas, and none names an actor.
+const unnamed = `SELECT (count(*) > 0 AND bool_and(manager IS NULL AND manager_evidence = 'none'))::text FROM kuberewind.deltas WHERE source = 'watch' AND `
 
 var findings = []finding{
-	{"a Deleted names nobody", nobody + `type = 'Deleted'`, "true"},
-	{"a label that was removed after a scale names nobody", said + `name = 'web' AND patch @> '[{"op": "remove", "path": "/metadata/labels/tier"}]'`, "- kubectl-label?"},
-	{"a label that was removed from a Node names nobody", said + `kind = 'Node' AND patch @> '[{"op": "remove", "path": "/metadata/labels/power"}]'`, "- kubectl-label?"},
-	{"a variable that was removed names nobody", said + `kind = 'Deployment' AND name = 'web' AND patch::text LIKE '%"op": "remove"%LOG_LEVEL%'`, "- kubectl-set?"},
-	{"a label that a JSON patch removed names nobody", said + `kind = 'Deployment' AND name = 'web' AND patch::text LIKE '%"old": {"team": "shop"}%'`, "-"},
+	{"a Deleted has no name", unnamed + `type = 'Deleted'`, "true"},
+	{"a label that was removed after a scale has no name", said + `name = 'web' AND patch @> '[{"op": "remove", "path": "/metadata/labels/tier"}]'`, "- kubectl-label?"},
+	{"a label that was removed from a Node has no name", said + `kind = 'Node' AND patch @> '[{"op": "remove", "path": "/metadata/labels/power"}]'`, "- kubectl-label?"},
+	{"a variable that was removed has no name", said + `kind = 'Deployment' AND name = 'web' AND patch::text LIKE '%"op": "remove"%LOG_LEVEL%'`, "- kubectl-set?"},
+	{"a label that a JSON patch removed has no name", said + `kind = 'Deployment' AND name = 'web' AND patch::text LIKE '%"old": {"team": "shop"}%'`, "-"},
 	{"a scale is named", said + `name = 'scratch' AND patch @> '[{"op": "replace", "path": "/spec/replicas"}]'`, "kubectl"},
-	{"no binding names anybody", nobody + `kind = 'Pod' AND patch @> '[{"op": "add", "path": "/spec/nodeName"}]'`, "true"},
-	{"no delete request names anybody", nobody + `patch @> '[{"path": "/metadata/deletionTimestamp"}]'`, "true"},
-	{"no eviction names anybody", nobody + `patch::text LIKE '%EvictionByEvictionAPI%'`, "true"},
-	{"a namespace that was deleted names nobody", said + `kind = 'Namespace' AND patch @> '[{"op": "add", "path": "/metadata/deletionTimestamp"}]'`, "-"},
-	{"uncordon names nobody", said + `kind = 'Node' AND patch @> '[{"op": "remove", "path": "/spec/unschedulable"}]'`, "- kubectl?"},
-	{"a taint that was removed names nobody", said + `kind = 'Node' AND patch::text LIKE '%"op": "remove"%maint%'`, "- kubectl-taint?"},
-	{"a first version without managedFields names nobody", nobody + `type = 'Added' AND object #> '{metadata,managedFields}' IS NULL`, "true"},
+	{"no binding has a name", unnamed + `kind = 'Pod' AND patch @> '[{"op": "add", "path": "/spec/nodeName"}]'`, "true"},
+	{"no delete request has a name", unnamed + `patch @> '[{"path": "/metadata/deletionTimestamp"}]'`, "true"},
+	{"no eviction has a name", unnamed + `patch::text LIKE '%EvictionByEvictionAPI%'`, "true"},
+	{"a namespace that was deleted has no name", said + `kind = 'Namespace' AND patch @> '[{"op": "add", "path": "/metadata/deletionTimestamp"}]'`, "-"},
+	{"uncordon has no name", said + `kind = 'Node' AND patch @> '[{"op": "remove", "path": "/spec/unschedulable"}]'`, "- kubectl?"},
+	{"a taint that was removed has no name", said + `kind = 'Node' AND patch::text LIKE '%"op": "remove"%maint%'`, "- kubectl-taint?"},
+	{"a first version without managedFields has no name", unnamed + `type = 'Added' AND object #> '{metadata,managedFields}' IS NULL`, "true"},
 }
 
 func TestTheCommittedRecordingNamesNoWrongManager(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene"
 )
 
-// A stage is a namespace in which traps are laid: writes of which managedFields tell less, or something else, than one may think.
+// A stage is a namespace with traps: writes whose managedFields show less, or something else, than a reader may expect.
 type stage struct {
 	*world
 	t         *testing.T

@@ -34,7 +34,7 @@ func (a *answer) uid() types.UID {
 	return a.Details.UID
 }
 
-// readAnswer reads a body, and leaves it to be read again. It gives nothing if that is no JSON.
+// readAnswer reads a body, and lets the caller read it again. It returns nothing if the body is no JSON.
 func readAnswer(response *http.Response) ([]byte, error) {
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != "application/json" {
 		return nil, nil
@@ -97,14 +97,14 @@ func (s *realServer) get(ctx context.Context, path string, into any) (there bool
 	return false, fmt.Errorf("GET %s: %s", path, response.Status)
 }
 
-// debts are what the record must still show after an answer.
-func (s *realServer) debts(ctx context.Context, info *request.RequestInfo, a *answer) ([]debt, error) {
+// expected returns what the record must show after an answer.
+func (s *realServer) expected(ctx context.Context, info *request.RequestInfo, a *answer) ([]expectation, error) {
 	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case info.Verb == "delete":
 		return s.afterDelete(ctx, resource, path(info, info.Namespace, info.Name), a.uid())
 	case info.Verb == "deletecollection":
-		var all []debt
+		var all []expectation
 		for i := range a.Items {
 			deleted := &a.Items[i].Metadata
 			more, err := s.afterDelete(ctx, resource, path(info, deleted.Namespace, deleted.Name), deleted.UID)
@@ -115,26 +115,26 @@ func (s *realServer) debts(ctx context.Context, info *request.RequestInfo, a *an
 		}
 		return all, nil
 	case a.Metadata.ResourceVersion != "":
-		return []debt{&version{resource, a.Metadata.ResourceVersion}}, nil
+		return []expectation{&version{resource, a.Metadata.ResourceVersion}}, nil
 	}
 	// The answer to a binding or an eviction says nothing of the Pod.
 	now, err := s.object(ctx, path(info, info.Namespace, info.Name))
 	if err != nil || now == nil || now.Metadata.ResourceVersion == "" {
 		return nil, err
 	}
-	return []debt{&version{resource, now.Metadata.ResourceVersion}}, nil
+	return []expectation{&version{resource, now.Metadata.ResourceVersion}}, nil
 }
 
 // afterDelete asks what is left of an object. If it is there and does not end, the delete was a trial.
-func (s *realServer) afterDelete(ctx context.Context, resource schema.GroupResource, path string, uid types.UID) ([]debt, error) {
+func (s *realServer) afterDelete(ctx context.Context, resource schema.GroupResource, path string, uid types.UID) ([]expectation, error) {
 	now, err := s.object(ctx, path)
 	switch {
 	case err != nil:
 		return nil, err
 	case now == nil || now.Metadata.UID != uid:
-		return []debt{&life{string(uid)}}, nil
+		return []expectation{&life{string(uid)}}, nil
 	case now.Metadata.DeletionTimestamp != nil:
-		return []debt{&version{resource, now.Metadata.ResourceVersion}}, nil
+		return []expectation{&version{resource, now.Metadata.ResourceVersion}}, nil
 	}
 	return nil, nil
 }

@@ -34,8 +34,8 @@ func (d *definition) concerns(path string) bool {
 
 func (d *definition) String() string { return "discovery of " + d.known.Name }
 
-// paid reports whether discovery of the past is that of the definition as it is now.
-func (d *definition) paid(ctx context.Context, _ *history.Record, _ *history.End) (bool, error) {
+// met reports whether discovery of the past is that of the definition as it is now.
+func (d *definition) met(ctx context.Context, _ *history.Record, _ *history.End) (bool, error) {
 	var now apiextensionsv1.CustomResourceDefinition
 	there, err := d.real.get(ctx, d.path, &now)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 
 // A Proxy is an http.Handler. It is safe for concurrent use.
 type Proxy struct {
-	real   *realServer
-	past   http.Handler
-	record *history.Record
-	writes *httputil.ReverseProxy
-	owed   owed
+	real    *realServer
+	past    http.Handler
+	record  *history.Record
+	writes  *httputil.ReverseProxy
+	pending pending
 }
 
 // New makes a proxy in front of a real API server, whose administrator it asks as, and of the handler that serves its record.
@@ -44,7 +44,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.writes.ServeHTTP(w, r)
 		return
 	}
-	if err := p.owed.await(r.Context(), p.record, r.URL.Path); err != nil {
+	if err := p.pending.await(r.Context(), p.record, r.URL.Path); err != nil {
 		late(w, err)
 		return
 	}
@@ -66,7 +66,7 @@ func late(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(status) // the client may be gone
 }
 
-// writes tells writes from reads. A question to the API server is a POST.
+// writes reports whether a request writes. Some reads are a POST, such as access reviews.
 func writes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -117,15 +117,15 @@ func (p *Proxy) note(ctx context.Context, info *request.RequestInfo, text []byte
 	if err := json.Unmarshal(text, a); err != nil {
 		return fmt.Errorf("read the answer to %s %s: %w", info.Verb, info.Path, err)
 	}
-	debts, err := p.real.debts(ctx, info, a)
+	expected, err := p.real.expected(ctx, info, a)
 	if info.APIGroup == definitions.Group && info.Resource == definitions.Resource {
 		d := &definition{Proxy: p}
 		if json.Unmarshal(text, &d.known) == nil && d.known.Spec.Group != "" {
 			d.path = path(info, "", d.known.Name)
-			debts = append(debts, d)
+			expected = append(expected, d)
 		}
 	}
-	p.owed.add(debts)
+	p.pending.add(expected)
 	return err
 }
 

@@ -12,7 +12,7 @@ type managedFields struct {
 	FieldsV1                                    json.RawMessage
 }
 
-// entryKey tells the entries of one object apart.
+// entryKey identifies an entry among those of one object.
 type entryKey struct{ manager, operation, version, subresource string }
 
 // entry is when its manager wrote last, the zero time if the server does not say, and what it owns.

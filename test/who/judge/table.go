@@ -16,7 +16,7 @@ func (k classKey) compare(other classKey) int {
 	return cmp.Or(cmp.Compare(k.by, other.by), cmp.Compare(k.request, other.request))
 }
 
-// Listed is what a list brought: nobody is named.
+// Listed counts deltas of lists, which name no actor.
 const Listed = "listed"
 
 func keyOf(d Delta, writers []Write, people []string) classKey {

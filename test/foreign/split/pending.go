@@ -19,27 +19,27 @@ const (
 	lookEvery = 50 * time.Millisecond
 )
 
-// A debt is a write that a read has to see.
-type debt interface {
+// An expectation is a write that a read has to see.
+type expectation interface {
 	concerns(path string) bool // whether a read of the path has to see it
-	paid(ctx context.Context, record *history.Record, end *history.End) (bool, error)
+	met(ctx context.Context, record *history.Record, end *history.End) (bool, error)
 	String() string
 }
 
-// owed are the debts of the record. It is safe for concurrent use.
-type owed struct {
-	mu    sync.Mutex // protects debts
-	debts []debt
+// pending holds the expectations that the record does not meet yet. It is safe for concurrent use.
+type pending struct {
+	mu       sync.Mutex // protects expected
+	expected []expectation
 }
 
-func (o *owed) add(debts []debt) {
+func (o *pending) add(expected []expectation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.debts = append(o.debts, debts...)
+	o.expected = append(o.expected, expected...)
 }
 
 // await returns once the record has everything that a read of a path must see now.
-func (o *owed) await(ctx context.Context, record *history.Record, path string) error {
+func (o *pending) await(ctx context.Context, record *history.Record, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(lookEvery)
@@ -57,30 +57,30 @@ func (o *owed) await(ctx context.Context, record *history.Record, path string) e
 	}
 }
 
-// settle takes off what is paid, and gives the rest.
-func (o *owed) settle(ctx context.Context, record *history.Record, path string) (left []debt, err error) {
+// settle removes the expectations that the record meets, and returns the others.
+func (o *pending) settle(ctx context.Context, record *history.Record, path string) (left []expectation, err error) {
 	o.mu.Lock()
-	debts := slices.DeleteFunc(slices.Clone(o.debts), func(d debt) bool { return !d.concerns(path) })
+	expected := slices.DeleteFunc(slices.Clone(o.expected), func(d expectation) bool { return !d.concerns(path) })
 	o.mu.Unlock()
-	if len(debts) == 0 {
+	if len(expected) == 0 {
 		return nil, nil
 	}
 	end, err := record.Commits().End(ctx)
 	if err != nil {
-		return debts, err
+		return expected, err
 	}
-	for _, d := range debts {
-		paid, err := d.paid(ctx, record, &end)
+	for _, d := range expected {
+		met, err := d.met(ctx, record, &end)
 		if err != nil {
-			return debts, err
+			return expected, err
 		}
-		if !paid {
+		if !met {
 			left = append(left, d)
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.debts = slices.DeleteFunc(o.debts, func(d debt) bool { return slices.Contains(debts, d) && !slices.Contains(left, d) })
+	o.expected = slices.DeleteFunc(o.expected, func(d expectation) bool { return slices.Contains(expected, d) && !slices.Contains(left, d) })
 	return left, nil
 }
 
@@ -94,8 +94,8 @@ func (v *version) concerns(string) bool { return true }
 
 func (v *version) String() string { return fmt.Sprintf("version %s of %s", v.rv, v.GroupResource) }
 
-// paid reports whether a stream of the resource has come to the version.
-func (v *version) paid(_ context.Context, _ *history.Record, end *history.End) (bool, error) {
+// met reports whether a stream of the resource has come to the version.
+func (v *version) met(_ context.Context, _ *history.Record, end *history.End) (bool, error) {
 	groups := cohabiting.With(v.Group, v.Resource)
 	for i := range end.Streams {
 		s := &end.Streams[i]
@@ -120,8 +120,8 @@ func (l *life) concerns(string) bool { return true }
 
 func (l *life) String() string { return "the end of the object with UID " + l.uid }
 
-// paid reports whether the life has ended on record.
-func (l *life) paid(ctx context.Context, record *history.Record, _ *history.End) (bool, error) {
+// met reports whether the life has ended on record.
+func (l *life) met(ctx context.Context, record *history.Record, _ *history.End) (bool, error) {
 	found := false
 	for life, err := range record.Lives(ctx, history.LifeQuery{UID: l.uid}) {
 		if err != nil || life.DeletedSeq == 0 {
