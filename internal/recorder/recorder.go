@@ -183,7 +183,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	r.follower = kube.NewFollower(r.env.cluster.Client, h, kube.FollowerOptions{
 		Recorded: r.before.recorded, Since: r.before.definitions, Created: r.before.unfollowed, Log: r.env.log, OnDiscovery: r.env.reporter().Discovered,
 	})
-	r.etcds.AnnouncedBy(r.follower.Synced())
+	r.etcds.WhenAllAdded(r.follower.Synced())
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, r.follower.Synced())

@@ -37,134 +37,136 @@ type asker struct {
 }
 
 // in gives what lists the resource in a namespace; an empty one means all.
-func (a *asker) in(namespace string) cache.ListerWithContext { return (*a.lister.Load())(namespace) }
+func (a *asker) listerFor(namespace string) cache.ListerWithContext {
+	return (*a.lister.Load())(namespace)
+}
 
 // watcher gives what watches the resource, if the server can be watched.
 func (a *asker) watcher() (server cache.WatcherWithContext, watches bool) {
-	server, watches = a.in("").(cache.WatcherWithContext)
+	server, watches = a.listerFor("").(cache.WatcherWithContext)
 	return server, watches
 }
 
 // sight is what etcd says of a witness.
-type sight int
+type lookResult int
 
 const (
-	unknown sight = iota // etcd has forgotten, or the server does not ask it
-	same                 // the object was as it was served
-	other                // it was not, or not there
-	ahead                // etcd has not come to that revision
+	inconclusive lookResult = iota // etcd has forgotten, or the server does not ask it
+	match                          // the object was as it was served
+	mismatch                       // it was not, or not there
+	future                         // etcd has not come to that revision
 )
 
 // nobody stands for an object where none is known: any name will do to ask where etcd is.
-var nobody = witness{name: "kuberewind"}
+var placeholder = servedVersion{name: "kuberewind"}
 
 // look asks what etcd had at a revision, for which the witness is the newest version of its object. A list of one object by name at an
 // exact revision is answered by etcd, whatever the API server's cache holds: that has no such lists.
-func (a *asker) look(ctx context.Context, w witness, revision uint64) (sight, error) {
-	what, err := a.lookUntilAnswered(ctx, w, revision)
+func (a *asker) look(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {
+	result, err := a.lookUntilAnswered(ctx, v, revision)
 	if kube.SaysNothing(err) {
-		return unknown, nil
+		return inconclusive, nil
 	}
-	return what, err
+	return result, err
 }
 
 // lookUntilAnswered is look for who can ask again: what a server may say while it starts, or has no etcd, is no answer.
-func (a *asker) lookUntilAnswered(ctx context.Context, w witness, revision uint64) (sight, error) {
-	list, err := a.listOne(ctx, w, metav1.ListOptions{
+func (a *asker) lookUntilAnswered(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {
+	list, err := a.listOne(ctx, v, metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	switch {
 	case kube.IsAhead(err):
-		return ahead, nil
+		return future, nil
 	case kube.HasForgotten(err):
-		return unknown, nil
+		return inconclusive, nil
 	case err != nil:
-		return unknown, fmt.Errorf("look for what %s was at resource version %d: %w", a.name, revision, err)
+		return inconclusive, fmt.Errorf("look for what %s was at resource version %d: %w", a.name, revision, err)
 	}
 	metadata, err := meta.ListAccessor(list)
 	if err != nil || metadata.GetResourceVersion() != strconv.FormatUint(revision, 10) {
-		return unknown, err
+		return inconclusive, err
 	}
 	if odd, ok := list.(interface{ Undecodable() []error }); ok && len(odd.Undecodable()) > 0 {
-		return unknown, nil // Something of that name is there.
+		return inconclusive, nil // Something of that name is there.
 	}
-	found, err := a.find(list, w)
+	found, err := a.find(list, v)
 	switch {
 	case err != nil:
-		return unknown, err
-	case w.deleted:
-		return a.findEnd(list, w), nil
+		return inconclusive, err
+	case v.deleted:
+		return a.findEnd(list, v), nil
 	case found:
-		return same, nil
+		return match, nil
 	}
-	return other, nil
+	return mismatch, nil
 }
 
 // findEnd is what a list says of the end of an object. That nothing is there proves nothing: another history may have nothing
 // of that name either. Some aggregated servers serve the end with the version that was the last.
-func (a *asker) findEnd(list runtime.Object, w witness) sight {
+func (a *asker) findEnd(list runtime.Object, v servedVersion) lookResult {
 	if meta.LenList(list) == 0 {
-		return unknown
+		return inconclusive
 	}
-	if last, err := a.find(list, w); last || err != nil {
-		return unknown
+	if last, err := a.find(list, v); last || err != nil {
+		return inconclusive
 	}
-	return other
+	return mismatch
 }
 
 // find reports whether a list holds what was served.
-func (a *asker) find(list runtime.Object, w witness) (bool, error) {
+func (a *asker) find(list runtime.Object, v servedVersion) (bool, error) {
 	items, err := meta.ExtractList(list)
 	if err != nil {
 		return false, err
 	}
 	for _, item := range items {
 		o, ok := item.(*kube.Object)
-		if ok && o.Name == w.name && o.Namespace == w.namespace {
-			return o.UID == w.uid && o.ResourceVersion == strconv.FormatUint(w.revision, 10) && a.sameMetadata(o, w), nil
+		if ok && o.Name == v.name && o.Namespace == v.namespace {
+			return o.UID == v.uid && o.ResourceVersion == strconv.FormatUint(v.revision, 10) && a.sameMetadata(o, v), nil
 		}
 	}
 	return false, nil
 }
 
 // lookNow is look for where etcd has forgotten the revision: what the object is now cannot be older than what was served.
-func (a *asker) lookNow(ctx context.Context, w witness) (sight, error) {
-	getter, ok := a.in(w.namespace).(interface {
+func (a *asker) lookNow(ctx context.Context, v servedVersion) (lookResult, error) {
+	getter, ok := a.listerFor(v.namespace).(interface {
 		Get(ctx context.Context, namespace, name string) (*kube.Object, error)
 	})
-	if w.name == "" || !ok {
-		return unknown, nil
+	if v.name == "" || !ok {
+		return inconclusive, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	o, err := getter.Get(ctx, w.namespace, w.name)
+	o, err := getter.Get(ctx, v.namespace, v.name)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return unknown, nil // It may have been deleted since.
+		return inconclusive, nil // It may have been deleted since.
 	case err != nil:
-		return unknown, fmt.Errorf("look for what is newest of %s: %w", a.name, err)
+		return inconclusive, fmt.Errorf("look for what is newest of %s: %w", a.name, err)
 	}
 	switch revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); {
-	case err != nil || revision > w.revision:
-		return unknown, nil // opaque versions cannot be compared
-	case revision == w.revision && o.UID == w.uid && a.sameMetadata(o, w):
-		return same, nil
+	case err != nil || revision > v.revision:
+		return inconclusive, nil // opaque versions cannot be compared
+	case revision == v.revision && o.UID == v.uid && a.sameMetadata(o, v):
+		return match, nil
 	}
-	return other, nil
+	return mismatch, nil
 }
 
-func (a *asker) listOne(ctx context.Context, w witness, options metav1.ListOptions) (runtime.Object, error) {
-	namespace := w.namespace
-	if w.name == "" {
-		w = nobody
+func (a *asker) listOne(ctx context.Context, v servedVersion, options metav1.ListOptions) (runtime.Object, error) {
+	namespace := v.namespace
+	if v.name == "" {
+		v = placeholder
 		if a.namespaced {
 			namespace = metav1.NamespaceDefault
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, w.name).String()
-	return a.in(namespace).ListWithContext(ctx, options)
+	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v.name).String()
+	return a.listerFor(namespace).ListWithContext(ctx, options)
 }
 
 // currentRevision is how an API server says where etcd is, to who asks for more.
@@ -173,7 +175,7 @@ var currentRevision = regexp.MustCompile(`current: (\d+)`)
 // trueNow is the revision at which etcd is, as an API server says that only knows it from etcd. Those that do not say have it asked for
 // with a list. Each such request leaves a warning in the API server's log.
 func (a *asker) trueNow(ctx context.Context) (uint64, error) {
-	_, err := a.listOne(ctx, witness{}, metav1.ListOptions{
+	_, err := a.listOne(ctx, servedVersion{}, metav1.ListOptions{
 		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	if kube.IsAhead(err) {
@@ -188,7 +190,7 @@ func (a *asker) trueNow(ctx context.Context) (uint64, error) {
 func (a *asker) now(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	list, err := a.in("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	list, err := a.listerFor("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return 0, fmt.Errorf("ask where %s is: %w", a.name, err)
 	}
@@ -208,7 +210,7 @@ func (a *asker) now(ctx context.Context) (uint64, error) {
 func (a *asker) uncached(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
 	defer cancel()
-	_, err := a.in("").ListWithContext(ctx, metav1.ListOptions{
+	_, err := a.listerFor("").ListWithContext(ctx, metav1.ListOptions{
 		Limit: 1, ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	var status apierrors.APIStatus

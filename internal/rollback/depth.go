@@ -27,8 +27,8 @@ type note struct {
 // depth measures how much history one etcd keeps. The server does not say: what can be read tells. It belongs to the goroutine of
 // Measure.
 type depth struct {
-	notes []note // in order
-	due   time.Time
+	notes    []note // in order
+	nextRead time.Time
 }
 
 // measures are those of each etcd.
@@ -55,14 +55,14 @@ func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
 func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	present := measures{}
 	for _, c := range r.newestOfEach() {
-		etcd, revision := reachedOf(c)
+		etcd, revision := etcdAndPosition(c)
 		d := all[etcd]
 		if d == nil {
 			d = &depth{}
 		}
 		present[etcd] = d
 		d.note(revision, time.Now())
-		if time.Now().Before(d.due) {
+		if time.Now().Before(d.nextRead) {
 			continue
 		}
 		history, err := d.read(ctx, c)
@@ -73,7 +73,7 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 		r.mu.Lock()
 		etcd.kept = history
 		r.mu.Unlock()
-		d.due = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the tick that comes next to it
+		d.nextRead = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the tick that comes next to it
 	}
 	clear(all)
 	for etcd, d := range present {
@@ -83,10 +83,10 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 }
 
 // reachedOf is the etcd of the stream, and where the stream is.
-func reachedOf(c *Stream) (in *etcd, revision uint64) {
+func etcdAndPosition(c *Stream) (in *etcd, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.etcd, c.place.position
+	return c.etcd, c.progress.position
 }
 
 // Kept implements reflector.Revisions.
@@ -115,10 +115,10 @@ func (d *depth) note(revision uint64, now time.Time) {
 func (d *depth) read(ctx context.Context, c *Stream) (time.Duration, error) {
 	forgotten, readable := -1, len(d.notes)
 	for at := 0; forgotten+1 < readable; at = (forgotten + 1 + readable) / 2 {
-		switch what, err := c.ask.lookUntilAnswered(ctx, witness{}, d.notes[at].revision); {
+		switch result, err := c.ask.lookUntilAnswered(ctx, servedVersion{}, d.notes[at].revision); {
 		case err != nil:
 			return 0, err
-		case what == unknown, what == ahead:
+		case result == inconclusive, result == future:
 			forgotten = at
 		default:
 			readable = at

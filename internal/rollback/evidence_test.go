@@ -34,7 +34,7 @@ func (a *lateAnswer) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, err
 }
 
-func (c *Stream) listsAnew() {
+func (c *Stream) listsAfterRollback() {
 	c.Listing(delta.CauseHistoryReversed)
 	c.Listed("")
 	c.Reached("100")
@@ -45,17 +45,17 @@ func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
-		c, told := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
+		c, notified := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
 		late := &lateAnswer{archive: etcd, at: "60"}
 		c.ListWith(func(string) cache.ListerWithContext { return late })
 		late.meanwhile = func() {
 			proof, err := c.Reversed(t.Context(), "60")
 			require.NoError(t, err)
 			require.NotEmpty(t, proof)
-			c.listsAnew()
+			c.listsAfterRollback()
 		}
 		require.NoError(t, verify(t.Context(), c, 0))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -64,13 +64,13 @@ func TestASampleThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
-		c, told := followed(all, "configmaps", etcd, 60)
+		c, notified := followed(all, "configmaps", etcd, 60)
 		c.Saw(servedAs("lost", "2", 52), false)
 		late := &lateAnswer{archive: etcd, at: "52"}
 		c.ListWith(func(string) cache.ListerWithContext { return late })
-		late.meanwhile = c.listsAnew
+		late.meanwhile = c.listsAfterRollback
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 	})
 }
 
@@ -90,7 +90,7 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 				_, err := a.canonical(o)
 				require.NoError(t, err)
 			}
-			require.True(t, a.sameMetadata(now, witnessOf(served, 52).reduced()))
+			require.True(t, a.sameMetadata(now, versionOf(served, 52).reduced()))
 		})
 	}
 }
@@ -100,9 +100,9 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
-		c, told := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
-		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
-		require.Len(t, *told, 1)
+		c, notified := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", at: 52}))
+		require.Len(t, *notified, 1)
 		c.Saw(servedAs("lost", "2", 58), false)
 		c.Listing(delta.CauseHistoryReversed)
 		c.Listed("")
@@ -112,7 +112,7 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 		etcd.serves(c, servedAs("new", "3", 105), true)
 		c.Reached("105")
 		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -121,22 +121,22 @@ func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd, down := &archive{now: 55}, &archive{fails: errDown}
-		c, told := followed(all, "configmaps", etcd, 60)
+		c, notified := followed(all, "configmaps", etcd, 60)
 		d, _ := followed(all, "routes", down, 60, servedAs("r", "7", 45))
 		join(c, d)
 		_, _ = c.Reversed(t.Context(), "60")
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
 func TestWhatOthersAreRefusedIsNoRefusalOfTheFinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
+		c, notified := followed(all, "configmaps", &archive{now: 55}, 60)
 		d, _ := followed(all, "widgets", &archive{}, 60)
 		d.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
 		_, err := c.Reversed(t.Context(), "60")
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 		require.False(t, apierrors.IsNotFound(err), "%v", err)
 	})
 }

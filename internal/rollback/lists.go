@@ -10,25 +10,25 @@ import (
 
 // listing is the list of a stream that is under way, or was last. Streams.mu protects it.
 type listing struct {
-	open  bool      // it has not come to its end
-	left  bool      // the stream had left its history when it began
-	anew  bool      // it is one after a history that is no more
-	began time.Time // when it did, by the clock of the record
+	open          bool      // it has not come to its end
+	rolledBack    bool      // the stream had left its history when it began
+	afterRollback bool      // it is one after a history that is no more
+	began         time.Time // when it did, by the clock of the record
 }
 
 // Listing notes that a list begins: what lives is what it shows.
 func (c *Stream) Listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	reversed := cause == delta.CauseHistoryReversed
+	historyReversed := cause == delta.CauseHistoryReversed
 	c.living = nil
-	c.listing = listing{open: true, left: c.history.reversed, anew: c.history.reversed || reversed, began: c.all.now()}
-	if !reversed {
+	c.listing = listing{open: true, rolledBack: c.history.rolledBack, afterRollback: c.history.rolledBack || historyReversed, began: c.all.now()}
+	if !historyReversed {
 		return
 	}
-	if !c.history.reversed {
+	if !c.history.rolledBack {
 		c.history.number++ // It is the list that shows it.
-		c.etcd.base = 0
+		c.etcd.commonList = 0
 	}
 	c.all.forgetLocked(c)
 }
@@ -37,7 +37,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 func (c *Stream) Shown(page []any) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.living.show(page)
+	c.living.addPage(page)
 }
 
 // Listed notes that the list of a resource version is complete. If the stream has left its history meanwhile, it has to be
@@ -46,19 +46,19 @@ func (c *Stream) Listed(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.listing.open = false
-	if c.history.reversed && !c.listing.left {
+	if c.history.rolledBack && !c.listing.rolledBack {
 		return
 	}
-	if c.history.reversed || c.listing.anew {
-		c.all.parted = c.all.now()
+	if c.history.rolledBack || c.listing.afterRollback {
+		c.all.gapsQueued = c.all.now()
 	}
-	c.history.reversed, c.history.gap, c.history.earlier = false, deltafifo.Begin{}, nil
-	c.trust.listedLocked(c.listing.anew)
-	c.place.listed(c.listing.began, c.listing.anew)
+	c.history.rolledBack, c.history.gap, c.history.unmatched = false, deltafifo.Begin{}, nil
+	c.trust.listedLocked(c.listing.afterRollback)
+	c.progress.listed(c.listing.began, c.listing.afterRollback)
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {
-		s := &sample{footprint: footprintLocked(c, c.living.newest(), time.Now()), listed: revision}
-		s.recorded = c.listing.began // What the list holds is not newer.
-		c.sampled.keepLocked(s)
+		s := &sample{observation: observationLocked(c, c.living.newest(), time.Now()), listed: revision}
+		s.recordTime = c.listing.began // What the list holds is not newer.
+		c.samples.addPendingLocked(s)
 		c.etcd.listedLocked(s)
 	}
 }

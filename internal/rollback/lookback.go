@@ -12,15 +12,15 @@ import (
 
 // lookBack compares with etcd what was served since the last probe.
 func (r *Streams) lookBack(ctx context.Context) error {
-	l := &lookBack{began: r.now(), taken: r.takeSamples(), silent: map[*Stream]bool{}}
+	l := &lookBack{began: r.now(), taken: r.takeSamples(), unanswered: map[*Stream]bool{}}
 	var verified []*etcd
 	for _, some := range l.taken {
 		if l.compare(ctx, some.samples) {
-			verified = append(verified, some.of)
+			verified = append(verified, some.etcd)
 		}
 	}
 	for _, e := range verified {
-		r.verify(e, l.began)
+		r.noteVerified(e, l.began)
 	}
 	return l.failed
 }
@@ -30,14 +30,14 @@ func (r *Streams) lookBack(ctx context.Context) error {
 func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool) {
 	newest = true
 	for i, s := range samples {
-		proof, answered := l.look(ctx, s)
+		proof, answered := l.check(ctx, s)
 		newest = newest && (i > 0 || answered)
-		if proof == "" || !s.stands() {
+		if proof == "" || !s.isCurrent() {
 			continue
 		}
-		l.fails(s.of.found(ctx, evidence{proof, s.witness, s.asOf(), !s.recalled, s.recorded, s.history}))
+		l.addError(s.stream.rollBack(ctx, evidence{proof, s.servedVersion, s.checkRevision(), !s.recalled, s.recordTime, s.history}))
 		for _, after := range samples[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
-			after.owe()
+			after.retry()
 		}
 		return false
 	}
@@ -45,68 +45,68 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool)
 }
 
 // sampledOf are the samples of one etcd.
-type sampledOf struct {
-	of      *etcd
+type etcdSamples struct {
+	etcd    *etcd
 	samples []*sample
 }
 
 // A lookBack is one comparison of samples with etcd. If a server does not answer for a stream, it is asked no more for it this
 // time, because samples of other streams are not kept for long.
 type lookBack struct {
-	began     time.Time // by the clock of the record
-	taken     []sampledOf
-	silent    map[*Stream]bool // for which the server does not answer
-	answering time.Duration    // how long the answers took
-	failed    error
+	began      time.Time // by the clock of the record
+	taken      []etcdSamples
+	unanswered map[*Stream]bool // for which the server does not answer
+	answerTime time.Duration    // how long the answers took
+	failed     error
 }
 
-func (l *lookBack) fails(err error) { l.failed = errors.Join(l.failed, err) }
+func (l *lookBack) addError(err error) { l.failed = errors.Join(l.failed, err) }
 
 // look compares one sample with etcd. It gives what proves that its history is no more, "" if nothing does, and whether there
 // was an answer.
-func (l *lookBack) look(ctx context.Context, s *sample) (proof string, answered bool) {
-	if l.answering >= lookTime {
-		s.owe()
+func (l *lookBack) check(ctx context.Context, s *sample) (proof string, answered bool) {
+	if l.answerTime >= maxAnswerTime {
+		s.retry()
 		return "", false
 	}
 	s.turns++
-	if l.silent[s.of] {
-		s.owe()
+	if l.unanswered[s.stream] {
+		s.retry()
 		return "", false
 	}
 	began := time.Now()
-	what, err := s.of.ask.lookUntilAnswered(ctx, s.witness, s.asOf())
+	result, err := s.stream.ask.lookUntilAnswered(ctx, s.servedVersion, s.checkRevision())
 	if err != nil && !kube.SaysNothing(err) {
-		l.hush(ctx, s.of)
-		l.fails(err)
-		s.owe() // A server that cannot answer now is restarted, perhaps with an older etcd.
+		l.noteUnanswered(ctx, s.stream)
+		l.addError(err)
+		s.retry() // A server that cannot answer now is restarted, perhaps with an older etcd.
 		return "", false
 	}
-	l.answering += time.Since(began)
+	l.answerTime += time.Since(began)
 	if err != nil {
-		l.fails(err)
-		s.refuse()
+		l.addError(err)
+		s.noteRefusal()
 		return "", false
 	}
-	s.answered(what)
-	return s.proof(what), true
+	s.answered(result)
+	return s.proof(result), true
 }
 
 // hush notes that the server does not answer for a stream. When it does so first, the others are asked all at once: one at a
 // time would take too long.
-func (l *lookBack) hush(ctx context.Context, c *Stream) {
-	if len(l.silent) == 0 {
-		l.silent, _ = askAll(ctx, l.beside(c))
+func (l *lookBack) noteUnanswered(ctx context.Context, c *Stream) {
+	if len(l.unanswered) == 0 {
+		l.unanswered, _ = findUnanswered(ctx, l.otherStreams(c))
 	}
-	l.silent[c] = true
+	l.unanswered[c] = true
 }
 
 // beside are the other streams of which there are samples.
-func (l *lookBack) beside(c *Stream) (streams []*Stream) {
+func (l *lookBack) otherStreams(c *Stream) (streams []*Stream) {
 	for _, some := range l.taken {
 		for _, s := range some.samples {
-			if s.of != c && !slices.Contains(streams, s.of) {
-				streams = append(streams, s.of)
+			if s.stream != c && !slices.Contains(streams, s.stream) {
+				streams = append(streams, s.stream)
 			}
 		}
 	}
@@ -116,22 +116,22 @@ func (l *lookBack) beside(c *Stream) (streams []*Stream) {
 // takeSamples gives what the probe has to look at, by etcd. The newest version of all comes first, because nothing may follow
 // that shows a silence. Then come samples without an answer so far. Then come some dozen of what was sampled since the last
 // time, from all of it. Samples of a stream that cannot be asked for wait.
-func (r *Streams) takeSamples() (taken []sampledOf) {
+func (r *Streams) takeSamples() (taken []etcdSamples) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	paused, due, fresh := map[*etcd][]*sample{}, map[*etcd][]*sample{}, map[*etcd][]*sample{}
+	beforePause, pending, fresh := map[*etcd][]*sample{}, map[*etcd][]*sample{}, map[*etcd][]*sample{}
 	for _, c := range r.streams {
-		if e := c.etcd; c.provesLocked() {
-			paused[e], due[e], fresh[e] = append(paused[e], c.sampled.paused.kept...), append(due[e], c.sampled.due.kept...), append(fresh[e], c.sampled.fresh.kept...)
-			c.sampled.fresh = samples{}
+		if e := c.etcd; c.canProveLocked() {
+			beforePause[e], pending[e], fresh[e] = append(beforePause[e], c.samples.beforePause.kept...), append(pending[e], c.samples.pending.kept...), append(fresh[e], c.samples.fresh.kept...)
+			c.samples.fresh = sampleSet{}
 		}
 	}
 	for e := range fresh {
-		known := map[step]bool{}
+		known := map[observationKey]bool{}
 		once := func(all []*sample) []*sample {
 			return slices.DeleteFunc(all, func(s *sample) bool {
-				again := known[s.step()]
-				known[s.step()] = true
+				again := known[s.key()]
+				known[s.key()] = true
 				return again
 			})
 		}
@@ -139,7 +139,7 @@ func (r *Streams) takeSamples() (taken []sampledOf) {
 		if last := e.newestLocked(); last != nil {
 			newest = append(newest, last)
 		}
-		taken = append(taken, sampledOf{e, slices.Concat(newest, inTurn(once(paused[e]), samplesPerProbe), inTurn(once(due[e]), duePerProbe),
+		taken = append(taken, etcdSamples{e, slices.Concat(newest, inTurn(once(beforePause[e]), samplesPerProbe), inTurn(once(pending[e]), pendingPerProbe),
 			spread(once(fresh[e]), samplesPerProbe))})
 	}
 	return taken
@@ -164,7 +164,7 @@ func inTurn(all []*sample, most int) (some []*sample) {
 // them, because it begins the time in which nobody has looked.
 func spread(all []*sample, most int) []*sample {
 	slices.SortStableFunc(all, func(a, b *sample) int {
-		return cmp.Or(a.recorded.Compare(b.recorded), cmp.Compare(a.revision, b.revision))
+		return cmp.Or(a.recordTime.Compare(b.recordTime), cmp.Compare(a.revision, b.revision))
 	})
 	most = min(len(all), most)
 	some := make([]*sample, 0, most)

@@ -19,18 +19,18 @@ const (
 func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(glanceEvery)
 	defer ticker.Stop()
-	for due := time.Now(); ; {
+	for nextProbe := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
 		var err error
-		if time.Now().Before(due) {
+		if time.Now().Before(nextProbe) {
 			err = r.glance(ctx)
 		} else {
 			err = r.Probe(ctx)
-			due = time.Now().Add(probeEvery)
+			nextProbe = time.Now().Add(probeEvery)
 		}
 		if err != nil && ctx.Err() == nil {
 			log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
@@ -42,14 +42,14 @@ func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 // finds out why.
 func (r *Streams) glance(ctx context.Context) (failed error) {
 	for _, s := range r.takeNewest() {
-		what, err := s.of.ask.lookUntilAnswered(ctx, s.witness, s.asOf())
+		result, err := s.stream.ask.lookUntilAnswered(ctx, s.servedVersion, s.checkRevision())
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
-		case what == other, what == ahead:
+		case result == mismatch, result == future:
 			return errors.Join(failed, r.Probe(ctx))
 		default:
-			s.answered(what)
+			s.answered(result)
 		}
 	}
 	return failed
@@ -60,8 +60,8 @@ func (r *Streams) takeNewest() (taken []*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.streams {
-		if s := c.etcd.newestLocked(); s != nil && c.etcd.glanced != s.step() {
-			c.etcd.glanced = s.step()
+		if s := c.etcd.newestLocked(); s != nil && c.etcd.lastGlanced != s.key() {
+			c.etcd.lastGlanced = s.key()
 			taken = append(taken, s)
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Streams) Probe(ctx context.Context) error {
 	if err := r.identity.Check(ctx); err != nil {
 		return err
 	}
-	failed := r.ties.some(ctx)
+	failed := r.grouping.groupSome(ctx)
 	for _, c := range r.newestOfEach() {
 		failed = errors.Join(failed, verify(ctx, c, 0))
 	}
@@ -86,10 +86,10 @@ func (r *Streams) newestOfEach() []*Stream {
 	defer r.mu.Unlock()
 	furthest := map[*etcd]*Stream{}
 	for _, c := range r.streams {
-		if !c.provesLocked() || c.place.position == 0 || !c.etcd.tied {
+		if !c.canProveLocked() || c.progress.position == 0 || !c.etcd.grouped {
 			continue
 		}
-		if best := furthest[c.etcd]; best == nil || c.place.position > best.place.position {
+		if best := furthest[c.etcd]; best == nil || c.progress.position > best.progress.position {
 			furthest[c.etcd] = c
 		}
 	}

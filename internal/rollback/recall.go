@@ -19,9 +19,9 @@ type Recalled struct {
 	// Reversals are the rollbacks on record that the stream may not have been told of.
 	Reversals []postgres.Reversal
 	// Anew says that the stream has left the history on record, and was listed since up to Position.
-	Anew bool
+	Relisted bool
 	// Left says that the history on record was found to be no more, and that recorder ended before the stream was listed.
-	Left bool
+	RolledBack bool
 	// Spooled is up to where that recorder has spooled a stream that has left.
 	Spooled string
 }
@@ -30,49 +30,49 @@ type Recalled struct {
 func (c *Stream) Recall(r Recalled) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if r.Anew {
-		c.sampled.due, c.history.earlier = samples{}, nil
+	if r.Relisted {
+		c.samples.pending, c.history.unmatched = sampleSet{}, nil
 	}
 	if at, err := strconv.ParseUint(r.Position, 10, 64); err == nil {
 		resumeLocked(c, at, r)
 	}
 	for _, e := range r.Reversals {
-		c.history.earlier = append(c.history.earlier, earlier{proof: e.Proof, record: e})
+		c.history.unmatched = append(c.history.unmatched, pastRollback{proof: e.Proof, record: e})
 	}
 	for _, v := range r.Unverified {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
-			w := witness{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
-			c.sampled.due.kept = append(c.sampled.due.kept, &sample{footprint: footprint{of: c, witness: w, recorded: v.Observed, history: c.history.number}, recalled: true, due: true})
+			version := servedVersion{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
+			c.samples.pending.kept = append(c.samples.pending.kept, &sample{observation: observation{stream: c, servedVersion: version, recordTime: v.Observed, history: c.history.number}, recalled: true, pending: true})
 		}
 	}
-	if r.Left {
-		hadLeftLocked(c, r.Spooled)
+	if r.RolledBack {
+		recallRollbackLocked(c, r.Spooled)
 	}
 }
 
 // resumeLocked takes over from a position on record.
 func resumeLocked(c *Stream, at uint64, r Recalled) {
-	c.history.earlier = append(c.history.earlier, c.all.rollbacks...)
+	c.history.unmatched = append(c.history.unmatched, c.all.rollbacks...)
 	since := c.all.now()
 	if !c.all.verified.IsZero() {
 		since = c.all.verified
 	}
-	c.place.resume(at, since)
+	c.progress.resume(at, since)
 	for _, rv := range r.Newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
-			c.place.recall(revision)
+			c.progress.recall(revision)
 			c.claims.add(revision)
 		}
 	}
-	for _, w := range livingOn(r.Known) {
-		c.place.recall(w.revision)
-		c.living.remember(w, false)
+	for _, version := range livingOnRecord(r.Known) {
+		c.progress.recall(version.revision)
+		c.living.remember(version, false)
 	}
-	c.sampled.keepLocked(recalledSampleLocked(c))
+	c.samples.addPendingLocked(recalledSampleLocked(c))
 }
 
 // livingOn are the versions of the objects that live on record.
-func livingOn(known *postgres.Known) (versions []witness) {
+func livingOnRecord(known *postgres.Known) (versions []servedVersion) {
 	if known == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func livingOn(known *postgres.Known) (versions []witness) {
 		}
 		o := object.(postgres.KnownObject)
 		if revision, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
-			versions = append(versions, witness{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc})
+			versions = append(versions, servedVersion{revision: revision, namespace: o.GetNamespace(), name: o.GetName(), uid: o.GetUID(), doc: o.Doc})
 		}
 	}
 	return versions
@@ -91,16 +91,16 @@ func livingOn(known *postgres.Known) (versions []witness) {
 
 // recalledSampleLocked is the newest living object on record. When it was served is not known.
 func recalledSampleLocked(c *Stream) *sample {
-	return &sample{footprint: footprint{of: c, witness: c.living.newest(), history: c.history.number}, listed: c.place.position, recalled: true}
+	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), history: c.history.number}, listed: c.progress.position, recalled: true}
 }
 
 // hadLeftLocked notes that the recalled history is no more. The rollback is known. Streams that were listed since would find it
 // a second time. What was spooled of the stream may go further than what is on record.
-func hadLeftLocked(c *Stream, spooled string) {
+func recallRollbackLocked(c *Stream, spooled string) {
 	if revision, err := strconv.ParseUint(spooled, 10, 64); err == nil {
-		c.place.position = max(c.place.position, revision)
+		c.progress.position = max(c.progress.position, revision)
 	}
-	c.history.reversed, c.history.proof, c.history.earlier = true, "it had gone backwards before", nil
-	c.trust.doubt = doubtOfRecord(c.place.known())
-	c.claims, c.place.position, c.living, c.sampled = claims{}, 0, nil, sampled{}
+	c.history.rolledBack, c.history.proof, c.history.unmatched = true, "it had gone backwards before", nil
+	c.trust.cacheCheck = recalledCacheCheck(c.progress.newestKnown())
+	c.claims, c.progress.position, c.living, c.samples = claims{}, 0, nil, streamSamples{}
 }

@@ -22,44 +22,44 @@ func (c *Stream) Saw(o *kube.Object, deleted bool) {
 	if err != nil {
 		return
 	}
-	w := witnessOf(o, revision)
-	notes, paused := c.claim(w, deleted)
+	v := versionOf(o, revision)
+	notes, beforePause := c.claim(v, deleted)
 	if notes {
-		c.note(w)
+		c.note(v)
 	}
-	if paused != nil {
-		paused.owe()
+	if beforePause != nil {
+		beforePause.retry()
 	}
 }
 
 // claim notes whose the revision is, and reports whether the version has to be noted as well. If there was a silence, it gives
 // what was served before it.
-func (c *Stream) claim(w witness, deleted bool) (notes bool, paused *sample) {
+func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.served = time.Now()
-	w.at = c.all.served
-	c.claims.add(w.revision)
-	c.living.remember(w, deleted)
-	c.trust.cached.served(w.revision)
-	if c.history.reversed { // What a watch serves that has not ended yet is of no history that counts.
+	v.at = c.all.served
+	c.claims.add(v.revision)
+	c.living.remember(v, deleted)
+	c.trust.window.served(v.revision)
+	if c.history.rolledBack { // What a watch serves that has not ended yet is of no history that counts.
 		return false, nil
 	}
-	w.deleted = deleted
-	f := footprint{of: c, witness: w, history: c.history.number} // The clock of the record is read for those that are kept.
-	if c.sampled.serveLocked(f); deleted {
+	v.deleted = deleted
+	o := observation{stream: c, servedVersion: v, history: c.history.number} // The clock of the record is read for those that are kept.
+	if c.samples.addFreshLocked(o); deleted {
 		return false, nil
 	}
-	return c.history.certain() && c.etcd.trail.due(), c.etcd.servedLocked(f)
+	return c.history.certain() && c.etcd.ring.wantsNext(), c.etcd.servedLocked(o)
 }
 
 // note adds a version to the trail of its etcd.
-func (c *Stream) note(w witness) {
-	w = w.reduced()
+func (c *Stream) note(v servedVersion) {
+	v = v.reduced()
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if c.history.certain() && c.etcd.trail.due() {
-		c.etcd.trail.note(footprintLocked(c, w, time.Now()))
+	if c.history.certain() && c.etcd.ring.wantsNext() {
+		c.etcd.ring.add(observationLocked(c, v, time.Now()))
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *Stream) Reached(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.served = time.Now()
-	c.place.reach(position, c.all.served)
+	c.progress.reach(position, c.all.served)
 }
 
 // Watching notes that a watch has been opened.
@@ -84,14 +84,14 @@ func (c *Stream) Watching(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.following.denied, c.following.opened = false, time.Now()
-	c.trust.cached.opened(from)
+	c.trust.window.opened(from)
 }
 
 // Closed notes that it has ended.
 func (c *Stream) Closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.trust.cached.closed(c.following.opened, c.all.served, err)
+	c.trust.window.closed(c.following.opened, c.all.served, err)
 	c.following.opened = time.Time{}
 }
 
@@ -103,24 +103,24 @@ func (c *Stream) Interrupted(cause delta.Cause) {
 }
 
 // Follow says how the stream is told that its history is no more.
-func (c *Stream) Follow(reverse func(proof string)) {
+func (c *Stream) Follow(notify func(proof string)) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.following.reverse = reverse
+	c.following.notify = notify
 }
 
 // HasLeft reports whether the stream has left a history that is no more, and was not listed since.
-func (c *Stream) HasLeft() bool {
+func (c *Stream) RolledBack() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.history.reversed
+	return c.history.rolledBack
 }
 
 // asks reports whether the server can be asked for the stream.
-func (c *Stream) asks() bool {
+func (c *Stream) canAsk() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.following.asks()
+	return c.following.canAsk()
 }
 
 var (

@@ -67,9 +67,9 @@ func listedBy(c *Stream, etcd *etcdDouble) *Stream {
 
 func unaccounted(t *testing.T, c *Stream) []uint64 {
 	t.Helper()
-	left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
+	rest, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
 	require.NoError(t, err)
-	return left
+	return rest
 }
 
 // twoStreams are one that asks and one that has claimed 101, 103 and 104, the last of them a deletion's.
@@ -191,7 +191,7 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		late.Watching("")
 		started = time.Now()
 		unaccounted(t, idle)
-		require.Less(t, time.Since(started), 2*opensFor, "a stream that is watched says what is its")
+		require.Less(t, time.Since(started), 2*acceptedAfter, "a stream that is watched says what is its")
 	})
 }
 
@@ -204,11 +204,11 @@ func TestALookWaitsForNoBusierStream(t *testing.T) {
 		busy.Saw(written("x", "102"), false)
 		busy.Reached("102")
 		began := time.Now()
-		left, err := idle.Unaccounted(t.Context(), 100, 105, 1000, false)
+		rest, err := idle.Unaccounted(t.Context(), 100, 105, 1000, false)
 		require.NoError(t, err)
-		require.Equal(t, []uint64{101, 103, 104, 105}, left)
+		require.Equal(t, []uint64{101, 103, 104, 105}, rest)
 		_, err = idle.Unaccounted(t.Context(), 100, 110+2*fewLooks, 1000, false)
-		require.ErrorIs(t, err, errBusierComesFurther, "most of that is about to be claimed")
+		require.ErrorIs(t, err, errBusierBehind, "most of that is about to be claimed")
 		require.Zero(t, time.Since(began))
 		time.Sleep(busierLongWait)
 		_, err = idle.Unaccounted(t.Context(), 100, 110+2*fewLooks, 1000, false)
@@ -244,9 +244,9 @@ func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
 		a, _ := twoStreams(etcd, etcd)
-		left, err := a.Unaccounted(t.Context(), 100, 1<<60, 10, true)
+		rest, err := a.Unaccounted(t.Context(), 100, 1<<60, 10, true)
 		require.NoError(t, err)
-		require.Len(t, left, 11, "more than the limit, and no more than to say so")
+		require.Len(t, rest, 11, "more than the limit, and no more than to say so")
 	})
 }
 
@@ -298,5 +298,5 @@ func TestAStreamThatIsNotServedIsToldOfAnotherHistory(t *testing.T) {
 	gone.Follow(nil)
 	etcd.now = 55
 	require.NoError(t, all.Probe(t.Context()))
-	require.True(t, gone.HasLeft(), "it may come back")
+	require.True(t, gone.RolledBack(), "it may come back")
 }

@@ -114,16 +114,16 @@ func (a *archive) serves(c *Stream, o *kube.Object, kept bool) {
 }
 
 // followed is a stream that is followed, up to a position, of an object that was served.
-func followed(all *Streams, name string, etcd *archive, position int, served ...*kube.Object) (c *Stream, told *[]string) {
-	c, told = all.Add(Spec{Name: name}), &[]string{}
+func followed(all *Streams, name string, etcd *archive, position int, served ...*kube.Object) (c *Stream, notified *[]string) {
+	c, notified = all.Add(Spec{Name: name}), &[]string{}
 	c.ListWith(etcd.lister)
 	c.ask.canonical = canonical.Transformer(nil)
 	for _, o := range served {
 		c.Saw(o, false)
 	}
 	c.Reached(strconv.Itoa(position))
-	c.Follow(func(proof string) { *told = append(*told, proof) })
-	return c, told
+	c.Follow(func(proof string) { *notified = append(*notified, proof) })
+	return c, notified
 }
 
 // truthful asks whether a list is true.
@@ -168,17 +168,17 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 					}
 					objects = append(objects, test.served)
 				}
-				c, told := followed(New(Options{}), "things", test.etcd, 60, objects...)
+				c, notified := followed(New(Options{}), "things", test.etcd, 60, objects...)
 				proof, err := c.Reversed(t.Context(), "60")
 				require.NoError(t, err)
 				if test.proof == "" {
 					require.Empty(t, proof)
-					require.Empty(t, *told)
+					require.Empty(t, *notified)
 					return
 				}
 				require.Contains(t, proof, test.proof)
-				require.Equal(t, []string{proof}, *told)
-				require.True(t, c.HasLeft())
+				require.Equal(t, []string{proof}, *notified)
+				require.True(t, c.RolledBack())
 			})
 		})
 	}
@@ -207,12 +207,12 @@ func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Two deletes of one lease: the first has come.
 		etcd := &archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 50), servedAs("x", "", 60)}}
-		c, told := followed(New(Options{}), "events", etcd, 60, servedAs("x", "1", 50))
+		c, notified := followed(New(Options{}), "events", etcd, 60, servedAs("x", "1", 50))
 		time.AfterFunc(confirmAfter/2, func() { c.Saw(servedAs("x", "1", 60), true) })
 		proof, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Empty(t, proof)
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 	})
 }
 
@@ -230,7 +230,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	for _, c := range all.streams {
 		require.Empty(t, c.claims.newest, "the same revisions will be given to others")
 	}
-	require.True(t, owner.HasLeft())
+	require.True(t, owner.RolledBack())
 
 	require.NoError(t, all.Probe(t.Context()))
 	require.Len(t, *first, 1, "who has left has left")
@@ -239,8 +239,8 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	owner.Shown([]any{servedAs("x", "1", 5)})
 	owner.Listed("")
 	owner.Reached("55")
-	require.False(t, owner.HasLeft())
-	e := comparison{of: owner}.expected()
+	require.False(t, owner.RolledBack())
+	e := comparison{stream: owner}.expected()
 	require.Equal(t, "x", e.undone.name)
 	require.EqualValues(t, 55, e.at, "and not what it was before")
 }
@@ -291,22 +291,22 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
-		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
 		etcd.fails = errors.New("busy")
 		_, err = late.Reversed(t.Context(), "60")
 		require.Error(t, err, "it is not followed before that is known")
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 		etcd.fails = nil
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
-		require.Equal(t, []string{proof}, *told)
+		require.Equal(t, []string{proof}, *notified)
 
-		fresh, told := followed(all, "widgets", etcd, 100)
+		fresh, notified := followed(all, "widgets", etcd, 100)
 		_, err = fresh.Reversed(t.Context(), "100")
 		require.NoError(t, err)
-		require.Empty(t, *told, "a stream of a resource that is new has no other history")
+		require.Empty(t, *notified, "a stream of a resource that is new has no other history")
 	})
 }
 
@@ -315,20 +315,20 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
-		beside, _ := followed(all, "configmaps", etcd, 60)
-		join(finder, beside)
+		neighbour, _ := followed(all, "configmaps", etcd, 60)
+		join(finder, neighbour)
 		proof, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
 		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
 		finder.Follow(nil)
-		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
-		require.Equal(t, []string{proof}, *told)
+		require.Equal(t, []string{proof}, *notified)
 	})
 }
 
@@ -337,9 +337,9 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	const name = `tenant:a,b=c\d`
 	etcd := &archive{now: 9, versions: []*kube.Object{servedAs(name, "1", 5)}}
 	c, _ := followed(New(Options{}), "clusterroles", etcd, 5)
-	what, err := c.ask.look(t.Context(), servedAsWitness(name, "1", 5), 7)
+	result, err := c.ask.look(t.Context(), servedAsVersion(name, "1", 5), 7)
 	require.NoError(t, err)
-	require.Equal(t, same, what)
+	require.Equal(t, match, result)
 }
 
 // events takes down what is queued of each rollback.
@@ -348,7 +348,7 @@ func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]d
 	r.record = func(_ context.Context, proof string, gaps []Gap) error {
 		of := map[string]deltafifo.Begin{}
 		for _, g := range gaps {
-			of[g.Of.ask.name] = g.Begin
+			of[g.Stream.ask.name] = g.Begin
 		}
 		each(proof, of)
 		return nil
@@ -359,12 +359,12 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd, apart, down := &archive{now: 100}, &archive{now: 900}, &archive{now: 900, fails: errDown}
-		c, told := followed(all, "configmaps", etcd, 60)
-		_, toldBeside := followed(all, "services", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 60)
+		_, notifiedNeighbour := followed(all, "services", etcd, 50)
 		gone, _ := followed(all, "widgets", etcd, 40)
 		gone.Follow(nil)
-		_, toldApart := followed(all, "events", apart, 800)
-		_, toldDown := followed(all, "routes", down, 800)
+		_, notifiedApart := followed(all, "events", apart, 800)
+		_, notifiedDown := followed(all, "routes", down, 800)
 		first, _ := followed(all, "first list", etcd, 0)
 		first.Listing(delta.CauseFirstList)
 		events := 0
@@ -375,17 +375,17 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 			require.Contains(t, gaps, "configmaps")
 			require.Contains(t, gaps, "services")
 			require.Contains(t, gaps, "routes", "it is not known to be in another etcd")
-			require.Empty(t, *told, "nobody leaves before the gaps of all are queued")
+			require.Empty(t, *notified, "nobody leaves before the gaps of all are queued")
 		})
-		require.NoError(t, c.found(t.Context(), evidence{proof: "proof", at: 52}))
-		require.NoError(t, c.found(t.Context(), evidence{proof: "again", at: 52}))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", at: 52}))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "again", at: 52}))
 		require.Equal(t, 1, events)
-		for _, by := range []*[]string{told, toldBeside, toldDown} {
+		for _, by := range []*[]string{notified, notifiedNeighbour, notifiedDown} {
 			require.Equal(t, []string{"proof"}, *by)
 		}
-		require.Empty(t, *toldApart)
-		require.True(t, gone.HasLeft(), "it may come back")
-		require.True(t, first.HasLeft(), "what is listed may be of the old history")
+		require.Empty(t, *notifiedApart)
+		require.True(t, gone.RolledBack(), "it may come back")
+		require.True(t, first.RolledBack(), "what is listed may be of the old history")
 	})
 }
 
@@ -398,14 +398,14 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 		join(c, idle)
 		c.Recall(Recalled{Position: "50"})
 		idle.Recall(Recalled{Position: "40"})
-		stranger, _ := followed(all, "routes", &archive{fails: errDown}, 0)
-		stranger.Recall(Recalled{Position: "800"})
+		unreachable, _ := followed(all, "routes", &archive{fails: errDown}, 0)
+		unreachable.Recall(Recalled{Position: "800"})
 		until := func() (found map[string]deltafifo.Begin) {
 			c.all.mu.Lock()
 			defer c.all.mu.Unlock()
 			e := evidence{before: time.Now()}
-			last := c.place.completeLocked(c.etcd, &e, nil).Time
-			return map[string]deltafifo.Begin{"own": c.place.completeLocked(c.etcd, &e, nil), "beside": idle.place.completeLocked(idle.etcd, &e, nil), "elsewhere": stranger.place.completeLocked(stranger.etcd, &e, &last)}
+			last := c.progress.completeLocked(c.etcd, &e, nil).Time
+			return map[string]deltafifo.Begin{"own": c.progress.completeLocked(c.etcd, &e, nil), "beside": idle.progress.completeLocked(idle.etcd, &e, nil), "elsewhere": unreachable.progress.completeLocked(unreachable.etcd, &e, &last)}
 		}
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "40", Time: began}, until()["beside"])
@@ -419,7 +419,7 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["own"], "caches may have heard of it later")
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["beside"])
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "800", Time: began}, until()["elsewhere"], "its resource versions may mean something else")
-		c.listsAnew()
+		c.listsAfterRollback()
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "100", Time: time.Now()}, until()["own"], "no earlier than its list")
 	})
 }
@@ -430,13 +430,13 @@ func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
 		all := New(Options{})
 		c, _ := followed(all, "configmaps", &archive{now: 55}, 60)
 		server := &watchCache{begun: 5, archive: &archive{now: 900}}
-		d, told := followed(all, "routes", &archive{fails: errDown}, 10)
+		d, notified := followed(all, "routes", &archive{fails: errDown}, 10)
 		d.Watching("10")
 		d.Saw(servedAs("r", "7", 700), false)
-		time.Sleep(2 * opensFor)
+		time.Sleep(2 * acceptedAfter)
 		_, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 		require.Error(t, truthful(t, d, "900", nil))
 		d.ListWith(server.lister)
 		require.NoError(t, truthful(t, d, "900", nil))

@@ -54,7 +54,7 @@ type modelEtcd struct {
 type modelGap struct {
 	from       int
 	since, to  time.Time
-	of         int // the generation that it begins in
+	begins     int // the generation that it begins in
 	generation int // and ends in
 	cause      delta.Cause
 	open       bool
@@ -66,12 +66,12 @@ type modelStream struct {
 	etcd   *modelEtcd
 	object *modelVersion // its last version that was written
 
-	claims   *Stream
-	fifo     *deltafifo.FIFO
-	watching bool
-	at       int             // the watch has been served up to there
-	pending  []*modelVersion // of the watch
-	reversed string          // it was told why
+	tracker    *Stream
+	fifo       *deltafifo.FIFO
+	watching   bool
+	at         int             // the watch has been served up to there
+	pending    []*modelVersion // of the watch
+	rolledBack string          // it was told why
 
 	position   int // on record
 	positioned time.Time
@@ -118,35 +118,35 @@ func newModel(t *testing.T) *model {
 // begin is the start of a recorder.
 func (m *model) begin(verified time.Time) {
 	m.all, m.queue = New(Options{Verified: verified}), deltafifo.New(deltafifo.Options{})
-	announced := make(chan struct{})
-	close(announced)
-	m.all.announced, m.probed = announced, time.Now()
-	of := map[*Stream]*modelStream{}
+	allAdded := make(chan struct{})
+	close(allAdded)
+	m.all.allAdded, m.probed = allAdded, time.Now()
+	byStream := map[*Stream]*modelStream{}
 	for _, s := range m.streams {
-		s.claims = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
-		s.claims.ListWith(s.etcd.lister)
-		s.claims.ask.canonical = canonical.Transformer(nil)
-		of[s.claims] = s
+		s.tracker = m.all.Add(Spec{Name: "stream" + strconv.Itoa(s.number)})
+		s.tracker.ListWith(s.etcd.lister)
+		s.tracker.ask.canonical = canonical.Transformer(nil)
+		byStream[s.tracker] = s
 	}
 	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {
 		var late []deltafifo.Late
 		for _, g := range gaps {
-			late = append(late, deltafifo.Late{Stream: of[g.Of], Begin: g.Begin})
+			late = append(late, deltafifo.Late{Stream: byStream[g.Stream], Begin: g.Begin})
 		}
 		return m.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
 	}
 	for _, s := range m.streams {
 		s.fifo = m.queue.FIFO(deltafifo.FIFOOptions{Stream: s})
-		s.watching, s.pending, s.reversed = false, nil, ""
+		s.watching, s.pending, s.rolledBack = false, nil, ""
 		if s.position == 0 {
-			s.claims.Follow(s.told)
+			s.tracker.Follow(s.notified)
 			continue
 		}
 		s.recall(m)
 	}
 }
 
-func (s *modelStream) told(proof string) { s.reversed = proof }
+func (s *modelStream) notified(proof string) { s.rolledBack = proof }
 
 // Recall takes over what is on record.
 func (s *modelStream) recall(m *model) {
@@ -166,19 +166,19 @@ func (s *modelStream) recall(m *model) {
 			unproven, last = append(unproven, v), nil
 		}
 	}
-	s.claims.Recall(Recalled{Unverified: append(last, unproven...)})
-	s.claims.Recall(Recalled{Position: strconv.Itoa(s.position), Newest: newest})
+	s.tracker.Recall(Recalled{Unverified: append(last, unproven...)})
+	s.tracker.Recall(Recalled{Position: strconv.Itoa(s.position), Newest: newest})
 	if l := s.living; l != nil {
-		s.claims.all.mu.Lock()
-		s.claims.living.remember(witnessOf(l.Object, uint64(l.revision())), false)
-		s.claims.sampled.keepLocked(recalledSampleLocked(s.claims))
-		s.claims.all.mu.Unlock()
+		s.tracker.all.mu.Lock()
+		s.tracker.living.remember(versionOf(l.Object, uint64(l.revision())), false)
+		s.tracker.samples.addPendingLocked(recalledSampleLocked(s.tracker))
+		s.tracker.all.mu.Unlock()
 	}
 	if g := s.openGap(); g != nil {
-		s.claims.Recall(Recalled{Left: true})
-		s.reversed = "on record"
+		s.tracker.Recall(Recalled{RolledBack: true})
+		s.rolledBack = "on record"
 	}
-	s.claims.Follow(s.told)
+	s.tracker.Follow(s.notified)
 	s.at = s.position
 }
 
@@ -251,9 +251,9 @@ func (m *model) deliver(s *modelStream, most int) {
 			require.NoError(m.t, s.fifo.Delete(w.Object))
 		} else {
 			require.NoError(m.t, s.fifo.Update(w.Object))
-			defer s.claims.Reached(w.ResourceVersion)
+			defer s.tracker.Reached(w.ResourceVersion)
 		}
-		s.claims.Saw(w.Object, w.deleted)
+		s.tracker.Saw(w.Object, w.deleted)
 		if w.generation < s.etcd.generation && !slices.Contains(s.etcd.history, w) {
 			m.undone = true
 		}
@@ -282,7 +282,7 @@ func (m *model) restore(restarts bool) {
 	e.ahead = append(e.ahead, ahead)
 	e.undone = append(e.undone, slices.Clone(e.history[len(kept):]))
 	e.fails = errDown
-	time.Sleep(2 * silence)
+	time.Sleep(2 * servingPause)
 	e.fails = nil
 	e.history, e.now = slices.Clone(kept), last
 	e.generation++
@@ -316,12 +316,12 @@ func (m *model) restart() {
 
 // proceed is what the stream's reflector does next.
 func (m *model) proceed(s *modelStream) {
-	if s.reversed == "" && !s.watching {
-		proof, err := s.claims.Reversed(m.t.Context(), strconv.Itoa(s.at))
+	if s.rolledBack == "" && !s.watching {
+		proof, err := s.tracker.Reversed(m.t.Context(), strconv.Itoa(s.at))
 		if err != nil {
 			return
 		}
-		if s.reversed = proof; proof == "" {
+		if s.rolledBack = proof; proof == "" {
 			s.watching = true
 			for _, w := range s.etcd.history {
 				if w.stream == s.number && w.revision() > s.at {
@@ -330,30 +330,30 @@ func (m *model) proceed(s *modelStream) {
 			}
 		}
 	}
-	if s.reversed == "" {
+	if s.rolledBack == "" {
 		return
 	}
 	s.watching, s.pending = false, nil
-	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.reversed, s.claims.GapBegin()))
+	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.rolledBack, s.tracker.GapBegin()))
 	if m.old && s.etcd == m.etcds[0] {
 		return // The list is not trusted.
 	}
-	m.list(s, delta.CauseHistoryReversed, s.reversed)
+	m.list(s, delta.CauseHistoryReversed, s.rolledBack)
 }
 
 func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
-	s.claims.Listing(cause)
+	s.tracker.Listing(cause)
 	require.NoError(m.t, s.fifo.BeginReplace(cause, detail, strconv.Itoa(s.at)))
 	var page []any
 	if s.object != nil {
 		page = append(page, s.object.Object)
 	}
 	require.NoError(m.t, s.fifo.ReplacePage(page, strconv.Itoa(s.etcd.now)))
-	s.claims.Shown(page)
+	s.tracker.Shown(page)
 	require.NoError(m.t, s.fifo.EndReplace(strconv.Itoa(s.etcd.now)))
-	s.claims.Listed(strconv.Itoa(s.etcd.now))
-	s.at, s.reversed, s.watching, s.pending = s.etcd.now, "", true, nil
-	s.claims.Reached(strconv.Itoa(s.at))
+	s.tracker.Listed(strconv.Itoa(s.etcd.now))
+	s.at, s.rolledBack, s.watching, s.pending = s.etcd.now, "", true, nil
+	s.tracker.Reached(strconv.Itoa(s.at))
 }
 
 // commit brings some entries of the queue on record.
@@ -402,7 +402,7 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 	switch {
 	case marker == nil:
 	case marker.Kind == delta.Interrupted && s.openGap() == nil:
-		g := modelGap{from: s.position, since: s.positioned, of: s.generationOnRecord(), open: true, cause: marker.Cause}
+		g := modelGap{from: s.position, since: s.positioned, begins: s.generationOnRecord(), open: true, cause: marker.Cause}
 		if from, _ := strconv.Atoi(marker.FromRV); from != 0 && from < s.position {
 			g.from = from
 		}
@@ -438,7 +438,7 @@ func (m *model) settle() {
 
 // lost gives a version that is neither on record nor in a gap, or a gap that is needless.
 func (m *model) lost() string {
-	excused, blind := m.etcds[0].excuse(m.killed)
+	excused, blind := m.etcds[0].unknowable(m.killed)
 	if blind {
 		return ""
 	}
@@ -463,7 +463,7 @@ func (m *model) lost() string {
 // record in part is not: its gap is open. It also
 // reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
 // A successor does not know the times of a version, so it cannot tell it from another of the same object with the same revision.
-func (e *modelEtcd) excuse(killed bool) (excused map[*modelVersion]bool, blind bool) {
+func (e *modelEtcd) unknowable(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
 	for i, undone := range e.undone {
 		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.shown && !w.deleted && (!killed || !e.repeated(w)) })
@@ -487,7 +487,7 @@ func (s *modelStream) covers(w *modelVersion) bool {
 		if g.generation < w.generation || w.at.After(g.to) {
 			return false
 		}
-		return !w.at.Before(g.since) || (w.generation < g.generation || w.generation == g.of) && w.revision() > g.from
+		return !w.at.Before(g.since) || (w.generation < g.generation || w.generation == g.begins) && w.revision() > g.from
 	})
 }
 

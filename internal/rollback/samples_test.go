@@ -22,11 +22,11 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 60, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("lost", "2", 50), servedAs("new", "3", 55), servedAs("new", "3", 70)}}
-		c, told := followed(all, "configmaps", etcd, 50, servedAs("kept", "1", 20))
+		c, notified := followed(all, "configmaps", etcd, 50, servedAs("kept", "1", 20))
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 50), false)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *told, "it is what was served")
+		require.Empty(t, *notified, "it is what was served")
 
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 52), false)
@@ -36,11 +36,11 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 		c.Reached("70")
 		etcd.fails = errors.New("restarting")
 		require.Error(t, all.Probe(t.Context()))
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 		etcd.fails = nil
 		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "ns/lost was served with resource version 50", "the last one before a silence")
+		require.Len(t, *notified, 1)
+		require.Contains(t, (*notified)[0], "ns/lost was served with resource version 50", "the last one before a silence")
 	})
 }
 
@@ -49,7 +49,7 @@ func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000, fails: errDown}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range 12_000 {
 			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i < 400 || i >= 800)
 			time.Sleep(probeEvery / 200)
@@ -57,11 +57,11 @@ func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) 
 				require.Error(t, all.lookBack(t.Context()))
 			}
 		}
-		require.LessOrEqual(t, len(c.sampled.due.kept), keptDue)
-		require.Equal(t, uint64(100), c.sampled.due.kept[0].revision)
+		require.LessOrEqual(t, len(c.samples.pending.kept), keptPending)
+		require.Equal(t, uint64(100), c.samples.pending.kept[0].revision)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -76,7 +76,7 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				all := New(Options{})
 				etcd := &archive{now: 60}
-				c, told := followed(all, "configmaps", etcd, 50)
+				c, notified := followed(all, "configmaps", etcd, 50)
 				c.Saw(servedAs("lost", "2", 52), false)
 				c.Reached("60")
 				etcd.fails = refusal
@@ -85,7 +85,7 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 				etcd.serves(c, servedAs("new", "3", 70), true)
 				c.Reached("70")
 				require.NoError(t, all.Probe(t.Context()))
-				require.Len(t, *told, 1)
+				require.Len(t, *notified, 1)
 			})
 		})
 	}
@@ -96,24 +96,24 @@ func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 1000}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range KeptSamples {
 			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 100+i), i != KeptSamples-2)
 		}
 		slow := func() {}
 		slow = func() {
-			time.Sleep(lookTime / 10)
+			time.Sleep(maxAnswerTime / 10)
 			etcd.meanwhile = slow
 		}
 		etcd.meanwhile = slow
 		for range 2 {
 			began := time.Now()
 			require.NoError(t, all.lookBack(t.Context()))
-			require.LessOrEqual(t, time.Since(began), lookTime+lookTime/10)
-			require.Empty(t, *told)
+			require.LessOrEqual(t, time.Since(began), maxAnswerTime+maxAnswerTime/10)
+			require.Empty(t, *notified)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1, "the last but one has its turn")
+		require.Len(t, *notified, 1, "the last but one has its turn")
 	})
 }
 
@@ -122,19 +122,19 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
-		c, told := followed(all, "configmaps", etcd, 50)
-		beside, _ := followed(all, "secrets", etcd, 50)
-		join(c, beside)
+		c, notified := followed(all, "configmaps", etcd, 50)
+		neighbour, _ := followed(all, "secrets", etcd, 50)
+		join(c, neighbour)
 		for i := range 3000 {
-			etcd.serves([]*Stream{c, beside}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
+			etcd.serves([]*Stream{c, neighbour}[i%2], servedAs("x"+strconv.Itoa(i), "1", 60+i), i != 1998 && i != 1999)
 			if i == 1999 {
-				time.Sleep(silence)
+				time.Sleep(servingPause)
 			}
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "resource version 2059")
+		require.Len(t, *notified, 1)
+		require.Contains(t, (*notified)[0], "resource version 2059")
 	})
 }
 
@@ -143,12 +143,12 @@ func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 400}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range 300 {
 			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // what lies between is undone
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -157,20 +157,20 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 2000}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range 1000 {
 			c.Saw(servedAs("lost", "1", 60+i), false)
 		}
 		// It is not a sample that shows the first one.
-		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "1", 1059), 1059, true, time.Time{}, 0}))
-		require.Len(t, *told, 1)
+		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "1", 1059), 1059, true, time.Time{}, 0}))
+		require.Len(t, *notified, 1)
 		c.Listing("history_reversed")
 		c.Listed("")
 		c.Reached("2000")
 		c.Saw(servedAs("lost again", "2", 2001), false)
 		etcd.now = 3000
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 2)
+		require.Len(t, *notified, 2)
 	})
 }
 
@@ -179,12 +179,12 @@ func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 60}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 52), false)
 		etcd.now = 51
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *told)
+		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *notified)
 	})
 }
 
@@ -193,7 +193,7 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
-		c, told := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
+		c, notified := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
 		began := time.Now()
 		c.Recall(Recalled{Unverified: []postgres.Version{
 			{Namespace: "ns", Name: "kept", UID: "1", ResourceVersion: "20", Observed: began.Add(-20 * time.Second)},
@@ -201,9 +201,9 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 			{Namespace: "ns", Name: "new", UID: "3", ResourceVersion: "70", Observed: began.Add(-time.Second)},
 		}})
 		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "lost was served with resource version 50")
-		require.Nil(t, c.trust.doubt, "this process was served nothing of the old history")
+		require.Len(t, *notified, 1)
+		require.Contains(t, (*notified)[0], "lost was served with resource version 50")
+		require.Nil(t, c.trust.cacheCheck, "this process was served nothing of the old history")
 	})
 }
 
@@ -211,13 +211,13 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		var told [2]*[]string
+		var notified [2]*[]string
 		var etcds [2]*archive
 		for i, name := range []string{"configmaps", "events"} {
 			from := 1000 * i
 			etcds[i] = &archive{now: from + 60}
 			var c *Stream
-			c, told[i] = followed(all, name, etcds[i], from+50)
+			c, notified[i] = followed(all, name, etcds[i], from+50)
 			time.Sleep(time.Second)
 			c.Saw(servedAs("lost", "2", from+52), false)
 			c.Reached(strconv.Itoa(from + 60))
@@ -231,10 +231,10 @@ func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 		for range 2 { // What is found out of the one first, is no error of the other.
 			_ = all.Probe(t.Context())
 		}
-		require.Len(t, *told[0], 1)
-		require.Len(t, *told[1], 1)
-		require.Contains(t, (*told[0])[0], "configmaps ns/lost")
-		require.Contains(t, (*told[1])[0], "events ns/lost")
+		require.Len(t, *notified[0], 1)
+		require.Len(t, *notified[1], 1)
+		require.Contains(t, (*notified[0])[0], "configmaps ns/lost")
+		require.Contains(t, (*notified[1])[0], "events ns/lost")
 	})
 }
 
@@ -243,7 +243,7 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 180}
-		c, told := followed(all, "configmaps", etcd, 170)
+		c, notified := followed(all, "configmaps", etcd, 170)
 		var versions []postgres.Version
 		for i := range 2 * KeptSamples {
 			o := servedAs(strconv.Itoa(i), "1", 100+i)
@@ -254,10 +254,10 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 		c.Recall(Recalled{Unverified: versions})
 		etcd.fails = apierrors.NewServiceUnavailable("starting")
 		require.Error(t, all.lookBack(t.Context()))
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 		etcd.fails = nil
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -299,19 +299,19 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
 		idle, _ := followed(all, "widgets", etcd, 50)
-		busy, told := followed(all, "secrets", etcd, 50)
+		busy, notified := followed(all, "secrets", etcd, 50)
 		for i := range 1000 {
 			etcd.serves(busy, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 998)
 			time.Sleep(2 * time.Millisecond)
 		}
 		join(idle, busy)
-		time.Sleep(silence)
+		time.Sleep(servingPause)
 		for i := range 1000 {
 			etcd.serves(busy, servedAs("y"+strconv.Itoa(i), "2", 1100+i), true)
 			time.Sleep(2 * time.Millisecond)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -326,19 +326,19 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 				all := New(Options{})
 				etcd := &archive{now: 70}
 				older, _ := followed(all, "widgets", etcd, 50)
-				newer, told := followed(all, "secrets", etcd, 50)
+				newer, notified := followed(all, "secrets", etcd, 50)
 				etcd.serves(older, servedAs("kept", "1", 60), true)
-				time.Sleep(silence)
+				time.Sleep(servingPause)
 				etcd.serves(newer, servedAs("lost", "2", 70), true)
 				require.NoError(t, all.lookBack(t.Context()))
 				join(older, newer)
 				older.Saw(servedAs("kept", "1", 60), false)
-				require.Empty(t, slices.Concat(older.sampled.paused.kept, newer.sampled.paused.kept), "the other was served something just now")
+				require.Empty(t, slices.Concat(older.samples.beforePause.kept, newer.samples.beforePause.kept), "the other was served something just now")
 				require.NoError(t, all.lookBack(t.Context()))
-				require.Empty(t, *told)
+				require.Empty(t, *notified)
 				etcd.now, etcd.versions = 100, etcd.versions[:1]
 				require.NoError(t, all.lookBack(t.Context()))
-				require.Len(t, *told, 1)
+				require.Len(t, *notified, 1)
 			})
 		})
 	}
@@ -346,9 +346,9 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 
 // The old history was further than the new one is.
 func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
-	for name, join := range map[string]func(left, other *Stream){
-		"the other joins":         func(left, other *Stream) { join(left, other) },
-		"the one that left joins": func(left, other *Stream) { join(other, left) },
+	for name, join := range map[string]func(rolledBack, other *Stream){
+		"the other joins":         func(rolledBack, other *Stream) { join(rolledBack, other) },
+		"the one that left joins": func(rolledBack, other *Stream) { join(other, rolledBack) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -357,17 +357,17 @@ func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *test
 				c, _ := followed(all, "configmaps", etcd, 50)
 				c.Saw(servedAs("lost", "1", 30_000), false)
 				require.NoError(t, all.lookBack(t.Context()))
-				c.listsAnew()
-				d, told := followed(all, "secrets", etcd, 100)
+				c.listsAfterRollback()
+				d, notified := followed(all, "secrets", etcd, 100)
 				etcd.now = 120
 				etcd.serves(d, servedAs("lost", "2", 120), true)
 				require.NoError(t, all.lookBack(t.Context()))
 				join(c, d)
 				require.NoError(t, all.lookBack(t.Context()))
-				require.Empty(t, *told)
+				require.Empty(t, *notified)
 				etcd.now, etcd.versions = 200, nil
 				require.NoError(t, all.lookBack(t.Context()))
-				require.Len(t, *told, 1)
+				require.Len(t, *notified, 1)
 			})
 		})
 	}
@@ -379,17 +379,17 @@ func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 50)
-		d, told := followed(all, "secrets", etcd, 50)
+		d, notified := followed(all, "secrets", etcd, 50)
 		join(c, d)
 		c.Saw(servedAs("left", "1", 52), false)
 		d.Saw(servedAs("lost", "2", 53), false)
 		etcd.serves(d, servedAs("new", "3", 70), true)
 		etcd.meanwhile = func() { // the newest
-			etcd.meanwhile = c.listsAnew
+			etcd.meanwhile = c.listsAfterRollback
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "ns/lost")
+		require.Len(t, *notified, 1)
+		require.Contains(t, (*notified)[0], "ns/lost")
 	})
 }
 
@@ -401,11 +401,11 @@ func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 		c.Saw(servedAs("older", "1", 52), false)
 		c.Saw(servedAs("newer", "1", 53), false)
 		etcd.meanwhile = func() {
-			c.listsAnew()
+			c.listsAfterRollback()
 			etcd.fails = errDown
 		}
 		require.Error(t, all.lookBack(t.Context()))
-		require.Empty(t, slices.Concat(c.sampled.due.kept, c.sampled.paused.kept))
+		require.Empty(t, slices.Concat(c.samples.pending.kept, c.samples.beforePause.kept))
 	})
 }
 
@@ -415,7 +415,7 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
 		refused, _ := followed(all, "widgets", &archive{fails: errDown}, 50)
-		c, told := followed(all, "secrets", etcd, 50)
+		c, notified := followed(all, "secrets", etcd, 50)
 		join(c, refused)
 		for i := range 4 * samplesPerProbe {
 			by := refused
@@ -423,12 +423,12 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 				by = c
 			}
 			by.Saw(servedAs("x"+strconv.Itoa(i), "1", 100+i), false)
-			time.Sleep(silence)
+			time.Sleep(servingPause)
 		}
 		for range 4 {
 			_ = all.lookBack(t.Context())
 		}
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -439,13 +439,13 @@ func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 		slow := &archive{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no"))}
 		var wait func()
 		wait = func() {
-			time.Sleep(lookTime / 10)
+			time.Sleep(maxAnswerTime / 10)
 			slow.meanwhile = wait
 		}
 		slow.meanwhile = wait
 		refused, _ := followed(all, "widgets", slow, 50)
 		etcd := &archive{now: 50_000}
-		c, told := followed(all, "secrets", etcd, 50)
+		c, notified := followed(all, "secrets", etcd, 50)
 		join(c, refused)
 		n := 100
 		serve := func(by *Stream, many int, kept bool) {
@@ -463,6 +463,6 @@ func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 			serve(c, 1, true)
 			_ = all.lookBack(t.Context())
 		}
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }

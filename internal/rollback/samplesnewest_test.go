@@ -24,20 +24,20 @@ func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		c.Saw(servedAs("lost", "1", 30_000), false)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		c.listsAnew()
+		require.Len(t, *notified, 1)
+		c.listsAfterRollback()
 		for i := range 5000 {
 			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 101+i), i < 4998)
 		}
-		time.Sleep(silence)
+		time.Sleep(servingPause)
 		for i := range 3000 {
 			etcd.serves(c, servedAs("z"+strconv.Itoa(i), "1", 6001+i), true)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 2)
+		require.Len(t, *notified, 2)
 	})
 }
 
@@ -47,7 +47,7 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			all := New(Options{})
 			etcd := &archive{now: 90_000, fails: errDown}
-			c, told := followed(all, "configmaps", etcd, 50)
+			c, notified := followed(all, "configmaps", etcd, 50)
 			n := 100
 			serve := func(name string, kept bool) {
 				etcd.serves(c, servedAs(name+strconv.Itoa(n), "1", n), kept)
@@ -74,20 +74,20 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 			}
 			etcd.fails = nil
 			require.NoError(t, all.lookBack(t.Context()))
-			require.Len(t, *told, 1)
-			require.Contains(t, (*told)[0], "ns/lost")
+			require.Len(t, *notified, 1)
+			require.Contains(t, (*notified)[0], "ns/lost")
 		})
 	}
 }
 
 // curse refuses one name.
-type curse struct {
+type refusesName struct {
 	*archive
 	name string
 	err  error
 }
 
-func (a *curse) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (a *refusesName) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if strings.Contains(options.FieldSelector, a.name) && options.ResourceVersion != "" {
 		return nil, a.err
 	}
@@ -104,21 +104,21 @@ func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				all := New(Options{})
 				etcd := &archive{now: 100}
-				c, told := followed(all, "widgets", etcd, 50)
-				c.ListWith(func(string) cache.ListerWithContext { return &curse{etcd, "cursed", err} })
+				c, notified := followed(all, "widgets", etcd, 50)
+				c.ListWith(func(string) cache.ListerWithContext { return &refusesName{etcd, "cursed", err} })
 				c.Saw(servedAs("cursed", "1", 52), false)
 				time.Sleep(time.Millisecond)
 				c.Saw(servedAs("lost", "2", 53), false)
 				time.Sleep(time.Millisecond)
 				etcd.serves(c, servedAs("kept", "3", 54), true)
 				require.Error(t, all.lookBack(t.Context()))
-				require.Len(t, *told, 1)
+				require.Len(t, *notified, 1)
 
-				c.listsAnew()
+				c.listsAfterRollback()
 				c.Saw(servedAs("cursed", "1", 101), false)
 				etcd.now = 110
 				etcd.serves(c, servedAs("kept", "3", 102), true)
-				for range mostRefused {
+				for range maxRefusals {
 					require.Error(t, all.lookBack(t.Context()))
 				}
 				require.NoError(t, all.lookBack(t.Context()))
@@ -133,7 +133,7 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000}
 		idle, _ := followed(all, "widgets", etcd, 50)
-		busy, told := followed(all, "secrets", etcd, 50)
+		busy, notified := followed(all, "secrets", etcd, 50)
 		join(busy, idle)
 		serve := func(by *Stream, name string, rv int, kept bool) {
 			etcd.serves(by, servedAs(name+strconv.Itoa(rv), "1", rv), kept)
@@ -143,12 +143,12 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 			serve(busy, "x", 6000+i, i < 4998)
 		}
 		serve(idle, "y", 200, true)
-		time.Sleep(silence)
+		time.Sleep(servingPause)
 		for i := range 3000 {
 			serve(busy, "z", 11_100+i, true)
 		}
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -157,14 +157,14 @@ func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 70}
-		c, told := followed(all, "configmaps", etcd, 60)
+		c, notified := followed(all, "configmaps", etcd, 60)
 		etcd.serves(c, servedAs("lost", "1", 70), true)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 		time.Sleep(probeEvery)
 		etcd.now, etcd.versions = 100, nil
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 50}
-		c, told := followed(all, "routes", etcd, 10)
+		c, notified := followed(all, "routes", etcd, 10)
 		kept := servedAs("x", "1", 40)
 		etcd.versions = append(etcd.versions, kept)
 		c.Listing("first_list")
@@ -181,13 +181,13 @@ func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
 		c.Listed("50")
 		c.Reached("50")
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *told)
-		time.Sleep(2 * silence)
+		require.Empty(t, *notified)
+		time.Sleep(2 * servingPause)
 		etcd.now, etcd.versions = 60, []*kube.Object{servedAs("x", "2", 35)}
 		etcd.serves(c, servedAs("x", "2", 55), true)
 		c.Reached("55")
 		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -196,19 +196,19 @@ func TestAListAfterASilenceHidesNothingThatWasServedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 50}
-		c, told := followed(all, "configmaps", etcd, 10)
+		c, notified := followed(all, "configmaps", etcd, 10)
 		other, _ := followed(all, "routes", etcd, 10)
 		join(c, other)
 		etcd.serves(c, servedAs("lost", "1", 40), false)
-		c.sampled.fresh = samples{} // It was not among those that are kept.
-		time.Sleep(2 * silence)
+		c.samples.fresh = sampleSet{} // It was not among those that are kept.
+		time.Sleep(2 * servingPause)
 		etcd.now, etcd.versions = 70, []*kube.Object{servedAs("x", "2", 35)}
 		other.Listing("relist")
 		other.Shown([]any{servedAs("x", "2", 35)})
 		other.Listed("60")
 		etcd.serves(c, servedAs("new", "3", 61), true)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
-		require.Contains(t, (*told)[0], "ns/lost")
+		require.Len(t, *notified, 1)
+		require.Contains(t, (*notified)[0], "ns/lost")
 	})
 }

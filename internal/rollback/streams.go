@@ -22,17 +22,17 @@ type Streams struct {
 	mu      sync.Mutex // protects what follows, and the fields of Stream that say so
 	streams []*Stream
 
-	identity  Identity
-	acting    sync.RWMutex // held while streams leave a history together, before mu
-	ties      *ties
-	rollbacks []earlier // those found by this process; protected by mu
-	record    func(ctx context.Context, proof string, gaps []Gap) error
-	served    time.Time        // when a stream was served something last; protected by mu
-	verified  time.Time        // as in Options
-	began     time.Time        // when this process did, by the clock of the record
-	parted    time.Time        // when streams last left a history, or were listed after that, by the clock of the record; protected by mu
-	now       func() time.Time // the clock of the record
-	announced <-chan struct{}  // closed when all streams have been opened that were served at the start
+	identity   Identity
+	acting     sync.RWMutex // held while streams leave a history together, before mu
+	grouping   *grouping
+	rollbacks  []pastRollback // those found by this process; protected by mu
+	record     func(ctx context.Context, proof string, gaps []Gap) error
+	served     time.Time        // when a stream was served something last; protected by mu
+	verified   time.Time        // as in Options
+	began      time.Time        // when this process did, by the clock of the record
+	gapsQueued time.Time        // when streams last left a history, or were listed after that, by the clock of the record; protected by mu
+	now        func() time.Time // the clock of the record
+	allAdded   <-chan struct{}  // closed when all streams have been opened that were served at the start
 }
 
 // Stream is what is known of the etcd of one stream: which revisions are its, and whether they are of the history that there is.
@@ -43,16 +43,16 @@ type Stream struct {
 	ask    asker
 
 	// Protected by all.mu.
-	etcd      *etcd // it is shared by those that are known to be in one
-	claims    claims
-	place     place
-	following following
-	listing   listing
-	history   history
-	living    living
-	sampled   sampled
-	trust     trust
-	silent    time.Time // when the server last did not answer which etcd it is in; zero where it did
+	etcd         *etcd // it is shared by those that are known to be in one
+	claims       claims
+	progress     progress
+	following    following
+	listing      listing
+	history      history
+	living       living
+	samples      streamSamples
+	trust        trust
+	unansweredAt time.Time // when the server last did not answer which etcd it is in; zero where it did
 }
 
 // Options say what Streams work with.
@@ -73,9 +73,9 @@ func New(options Options) *Streams {
 	r := &Streams{
 		identity: options.Identity, now: options.Now, record: options.Record, verified: options.Verified,
 	}
-	r.ties = tiesOf(r)
+	r.grouping = newGrouping(r)
 	if r.identity == nil {
-		r.identity = unasked{}
+		r.identity = noIdentity{}
 	}
 	if r.now == nil {
 		r.now = time.Now
@@ -88,32 +88,32 @@ func New(options Options) *Streams {
 }
 
 // unasked is an Identity that nobody asks.
-type unasked struct{}
+type noIdentity struct{}
 
-func (unasked) Check(context.Context) error { return nil }
+func (noIdentity) Check(context.Context) error { return nil }
 
-func (unasked) Returned() <-chan struct{} { return nil }
+func (noIdentity) Returned() <-chan struct{} { return nil }
 
 // AnnouncedBy says what is closed when all streams have been added that the server serves at the start. It is called before any
 // is followed.
-func (r *Streams) AnnouncedBy(announced <-chan struct{}) {
+func (r *Streams) WhenAllAdded(allAdded <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.announced = announced
+	r.allAdded = allAdded
 }
 
 // Returned gives a channel that is closed when the server answers again.
 func (r *Streams) Returned() <-chan struct{} { return r.identity.Returned() }
 
 // recordedAt is a moment by the clock of the record.
-func (r *Streams) recordedAt(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
+func (r *Streams) recordTimeOf(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
 
 // recordedIf is a moment by the clock of the record, zero if it is not known.
-func (r *Streams) recordedIf(at time.Time) time.Time {
+func (r *Streams) recordTimeIfKnown(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
 	}
-	return r.recordedAt(at)
+	return r.recordTimeOf(at)
 }
 
 // Spec says which stream it is.

@@ -20,62 +20,62 @@ const (
 	// busierLongestWait bounds the wait for streams that make progress. Positions are a minute old when a server restarts, and
 	// etcd keeps five. If nobody writes to a resource, its watch cache does not fill.
 	busierLongestWait = 3 * time.Minute
-	// busierLook is how often it is looked whether they have.
-	busierLook = 100 * time.Millisecond
+	// busierPoll is how often it is looked whether they have.
+	busierPoll = 100 * time.Millisecond
 	// silentWait is how long a recovery waits for streams for which a restarted server does not answer yet. Without it, every
 	// other stream would list each revision that they have claimed.
-	silentWait = 20 * time.Second
+	unansweredWait = 20 * time.Second
 	// silentPause is how long nobody asks again after there was no answer.
-	silentPause = time.Second
+	unansweredRetry = time.Second
 )
 
 // errBusierComesFurther has a look be made again in its turn.
-var errBusierComesFurther = errors.New("a busier stream is about to say which revisions are its")
+var errBusierBehind = errors.New("a busier stream is about to say which revisions are its")
 
 // Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
 // look at.
 func (c *Stream) Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error) {
-	return (&stretch{of: c, from: from, to: to}).unaccounted(ctx, limit, wait)
+	return (&stretch{stream: c, from: from, to: to}).unaccounted(ctx, limit, wait)
 }
 
 // stretch is what a stream looks for in history: the revisions after from, up to to.
 type stretch struct {
-	of       *Stream
+	stream   *Stream
 	from, to uint64
 }
 
 func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint64, error) {
-	if unclaimed, moved := s.mayLearn(); !wait && unclaimed > fewLooks && time.Since(moved) < busierLongWait {
-		return nil, errBusierComesFurther
+	if unclaimed, moved := s.unclaimedByBusier(); !wait && unclaimed > fewLooks && time.Since(moved) < busierLongWait {
+		return nil, errBusierBehind
 	}
 	if wait {
 		if err := s.awaitBusier(ctx); err != nil {
 			return nil, err
 		}
 	}
-	trusted, err := s.trusted(ctx, wait)
+	claimed, err := s.claimedByNeighbours(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
-	var left []uint64
-	for revision := s.from + 1; revision <= s.to && len(left) <= limit; revision++ {
-		if len(trusted) > 0 && trusted[0] == revision {
-			trusted = trusted[1:]
+	var rest []uint64
+	for revision := s.from + 1; revision <= s.to && len(rest) <= limit; revision++ {
+		if len(claimed) > 0 && claimed[0] == revision {
+			claimed = claimed[1:]
 			continue
 		}
-		left = append(left, revision)
+		rest = append(rest, revision)
 	}
-	return left, nil
+	return rest, nil
 }
 
 // awaitBusier returns when no busier stream is on its way to say more.
 func (s *stretch) awaitBusier(ctx context.Context) error {
 	began := time.Now()
-	look := time.NewTicker(busierLook)
+	look := time.NewTicker(busierPoll)
 	defer look.Stop()
 	for {
 		limit := busierWait
-		unclaimed, moved := s.mayLearn()
+		unclaimed, moved := s.unclaimedByBusier()
 		switch {
 		case unclaimed == 0:
 			return nil
@@ -100,17 +100,17 @@ func (s *stretch) awaitBusier(ctx context.Context) error {
 
 // mayLearn gives how many revisions nobody has claimed, and when a busier stream last came further. If no busier stream is
 // still behind them, it gives 0.
-func (s *stretch) mayLearn() (unclaimed int, moved time.Time) {
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
+func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
+	s.stream.all.mu.Lock()
+	defer s.stream.all.mu.Unlock()
 	busier, claimed := false, 0
-	for _, other := range s.of.all.streams {
+	for _, other := range s.stream.all.streams {
 		claimed += len(other.claims.within(s.from, s.to))
-		follows := other.place.position >= s.to || other.following.watches()
-		if other.following.asks() && !follows && busierLocked(other, s.of) {
+		follows := other.progress.position >= s.to || other.following.accepted()
+		if other.following.canAsk() && !follows && busierLocked(other, s.stream) {
 			busier = true
-			if other.place.moved.After(moved) {
-				moved = other.place.moved
+			if other.progress.moved.After(moved) {
+				moved = other.progress.moved
 			}
 		}
 	}
@@ -128,30 +128,30 @@ func busierLocked(c, than *Stream) bool {
 
 // trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the
 // history in which they were served: an etcd restored from a snapshot gives the same revisions to other writes.
-func (s *stretch) trusted(ctx context.Context, wait bool) ([]uint64, error) {
-	together, err := s.togetherInTime(ctx, wait)
+func (s *stretch) claimedByNeighbours(ctx context.Context, wait bool) ([]uint64, error) {
+	neighbours, err := s.neighboursInTime(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
-	proved, err := proved(ctx, together)
+	upTo, err := provedUpTo(ctx, neighbours)
 	if err != nil {
 		return nil, err
 	}
-	return s.union(together, min(s.to, proved)), nil
+	return s.union(neighbours, min(s.to, upTo)), nil
 }
 
 // togetherInTime asks which streams are in this etcd, with wait until none with many claims is silent or silentWait is over.
-func (s *stretch) togetherInTime(ctx context.Context, wait bool) ([]*Stream, error) {
+func (s *stretch) neighboursInTime(ctx context.Context, wait bool) ([]*Stream, error) {
 	began := time.Now()
-	if err := s.of.all.ties.first(ctx, s.of); err != nil {
+	if err := s.stream.all.grouping.groupFirst(ctx, s.stream); err != nil {
 		return nil, err
 	}
 	for {
-		together, silent, err := s.together(ctx)
-		if err != nil || !wait || len(s.union(silent, s.to)) <= fewLooks || time.Since(began) >= silentWait {
-			return together, err
+		neighbours, unanswered, err := s.neighbours(ctx)
+		if err != nil || !wait || len(s.union(unanswered, s.to)) <= fewLooks || time.Since(began) >= unansweredWait {
+			return neighbours, err
 		}
-		timer := time.NewTimer(silentPause)
+		timer := time.NewTimer(unansweredRetry)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -163,36 +163,36 @@ func (s *stretch) togetherInTime(ctx context.Context, wait bool) ([]*Stream, err
 
 // together gives the streams with claims that are in this etcd. The server does not answer for silent ones now, so nothing shows
 // where they are.
-func (s *stretch) together(ctx context.Context) (together, silent []*Stream, err error) {
+func (s *stretch) neighbours(ctx context.Context) (neighbours, unanswered []*Stream, err error) {
 	for _, other := range s.claimants() {
-		same, answered, err := s.askBeside(ctx, other)
+		same, answered, err := s.sharesEtcd(ctx, other)
 		if err != nil {
 			return nil, nil, err
 		}
 		if same {
-			together = append(together, other)
+			neighbours = append(neighbours, other)
 		}
-		if !answered && other.asks() {
-			silent = append(silent, other)
+		if !answered && other.canAsk() {
+			unanswered = append(unanswered, other)
 		}
 	}
-	return together, silent, nil
+	return neighbours, unanswered, nil
 }
 
 // askBeside reports whether another stream is in this etcd, and whether the server has answered for that one. The error is that
 // it does not answer for this one.
-func (s *stretch) askBeside(ctx context.Context, other *Stream) (same, answered bool, err error) {
+func (s *stretch) sharesEtcd(ctx context.Context, other *Stream) (same, answered bool, err error) {
 	if !s.mayAsk(other) {
 		return false, false, nil
 	}
-	same, err = sameEtcd(ctx, s.of, other, (*asker).now)
-	if unansweredFor(s.of, err) {
+	same, err = sameEtcd(ctx, s.stream, other, (*asker).now)
+	if noAnswerFor(s.stream, err) {
 		return false, false, err
 	}
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
-	if other.silent = time.Now(); err == nil {
-		other.silent = time.Time{}
+	s.stream.all.mu.Lock()
+	defer s.stream.all.mu.Unlock()
+	if other.unansweredAt = time.Now(); err == nil {
+		other.unansweredAt = time.Time{}
 	}
 	return same, err == nil, nil
 }
@@ -200,24 +200,24 @@ func (s *stretch) askBeside(ctx context.Context, other *Stream) (same, answered 
 // mayAsk reports whether another stream may be asked now in which etcd it is. While there is no answer, one of those who would
 // ask does so each silentPause.
 func (s *stretch) mayAsk(other *Stream) bool {
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
+	s.stream.all.mu.Lock()
+	defer s.stream.all.mu.Unlock()
 	switch {
-	case other.silent.IsZero(), other.etcd == s.of.etcd:
+	case other.unansweredAt.IsZero(), other.etcd == s.stream.etcd:
 		return true
-	case time.Since(other.silent) < silentPause:
+	case time.Since(other.unansweredAt) < unansweredRetry:
 		return false
 	}
-	other.silent = time.Now()
+	other.unansweredAt = time.Now()
 	return true
 }
 
 // union gives the revisions up to to of some streams, in order and each once.
-func (s *stretch) union(of []*Stream, to uint64) []uint64 {
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
+func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
+	s.stream.all.mu.Lock()
+	defer s.stream.all.mu.Unlock()
 	var all []uint64
-	for _, other := range of {
+	for _, other := range streams {
 		all = append(all, other.claims.within(s.from, to)...)
 	}
 	slices.Sort(all)
@@ -226,11 +226,11 @@ func (s *stretch) union(of []*Stream, to uint64) []uint64 {
 
 // claimants are the other streams that have claimed one of the revisions.
 func (s *stretch) claimants() []*Stream {
-	s.of.all.mu.Lock()
-	defer s.of.all.mu.Unlock()
+	s.stream.all.mu.Lock()
+	defer s.stream.all.mu.Unlock()
 	var others []*Stream
-	for _, other := range s.of.all.streams {
-		if other != s.of && len(other.claims.within(s.from, s.to)) > 0 {
+	for _, other := range s.stream.all.streams {
+		if other != s.stream && len(other.claims.within(s.from, s.to)) > 0 {
 			others = append(others, other)
 		}
 	}
@@ -240,15 +240,15 @@ func (s *stretch) claimants() []*Stream {
 // proved is up to where etcd has the history in which streams of one etcd were served. It is 0 if etcd has another history, or
 // does not know. It looks for the newest version of each stream, beginning with the newest of all. The error is that no
 // version has shown it, and that the server did not answer for a stream.
-func proved(ctx context.Context, together []*Stream) (revision uint64, failed error) {
-	newest := newestOf(together)
-	for _, f := range newest[:min(len(newest), askedBeside)] {
-		switch what, err := f.of.ask.look(ctx, f.witness, f.revision); {
+func provedUpTo(ctx context.Context, neighbours []*Stream) (revision uint64, failed error) {
+	newest := newestOf(neighbours)
+	for _, o := range newest[:min(len(newest), askedPerEtcd)] {
+		switch result, err := o.stream.ask.look(ctx, o.servedVersion, o.revision); {
 		case err != nil:
 			failed = errors.Join(failed, err)
-		case what == same:
-			return f.revision, nil
-		case what == unknown: // The server may not have it for this one alone, where a conversion fails.
+		case result == match:
+			return o.revision, nil
+		case result == inconclusive: // The server may not have it for this one alone, where a conversion fails.
 		default:
 			return 0, nil
 		}
@@ -257,15 +257,15 @@ func proved(ctx context.Context, together []*Stream) (revision uint64, failed er
 }
 
 // newestOf are the newest living versions of streams, the newest of all first.
-func newestOf(streams []*Stream) (newest []footprint) {
+func newestOf(streams []*Stream) (newest []observation) {
 	for _, c := range streams {
 		c.all.mu.Lock()
-		w := c.living.newest()
+		v := c.living.newest()
 		c.all.mu.Unlock()
-		if w.revision != 0 {
-			newest = append(newest, footprint{of: c, witness: w})
+		if v.revision != 0 {
+			newest = append(newest, observation{stream: c, servedVersion: v})
 		}
 	}
-	slices.SortFunc(newest, func(a, b footprint) int { return cmp.Compare(b.revision, a.revision) })
+	slices.SortFunc(newest, func(a, b observation) int { return cmp.Compare(b.revision, a.revision) })
 	return newest
 }

@@ -44,17 +44,17 @@ func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T
 		answered := 5 * time.Second
 		time.AfterFunc(answered, func() { listedBy(s.busy, s.etcd) })
 		began := time.Now()
-		left := make(chan int)
+		rest := make(chan int)
 		for _, c := range s.quiet {
 			go func() {
 				found, _ := c.Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
-				left <- len(found)
+				rest <- len(found)
 			}()
 		}
 		for range s.quiet {
-			require.Zero(t, <-left, "to look at each of them would cost every quiet stream a list")
+			require.Zero(t, <-rest, "to look at each of them would cost every quiet stream a list")
 		}
-		require.LessOrEqual(t, time.Since(began), answered+3*silentPause)
+		require.LessOrEqual(t, time.Since(began), answered+3*unansweredRetry)
 	})
 }
 
@@ -62,7 +62,7 @@ func TestALookDoesNotWaitForASilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		s.busy.Watching("")
-		time.Sleep(2 * opensFor)
+		time.Sleep(2 * acceptedAfter)
 		began := time.Now()
 		_, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, false)
 		require.NoError(t, err)
@@ -84,15 +84,15 @@ func TestStreamsThatRecoverAtOnceFindOutTogetherInWhichEtcdTheyAre(t *testing.T)
 		c := listedBy(all.Add(Spec{Name: "quiet" + strconv.Itoa(i)}), etcd)
 		c.Reached("90")
 		recovering.Go(func() error {
-			left, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
-			if len(left) > 0 {
-				err = errors.Join(err, fmt.Errorf("%v are accounted for", left))
+			rest, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
+			if len(rest) > 0 {
+				err = errors.Join(err, fmt.Errorf("%v are accounted for", rest))
 			}
 			return err
 		})
 	}
 	require.NoError(t, recovering.Wait())
-	rounds := (quiet+busy)/tiesPerRound + 1
+	rounds := (quiet+busy)/groupedPerRound + 1
 	require.LessOrEqual(t, int(etcd.where.Load()), 2*(quiet+busy+rounds), "two lists a stream, and two of the etcd's in a round")
 }
 
@@ -100,10 +100,10 @@ func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		began := time.Now()
-		left, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
+		rest, err := s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
-		require.Len(t, left, int(s.claimed-100))
-		require.LessOrEqual(t, time.Since(began), silentWait+2*silentPause)
+		require.Len(t, rest, int(s.claimed-100))
+		require.LessOrEqual(t, time.Since(began), unansweredWait+2*unansweredRetry)
 		s.busy.Follow(nil)
 		began = time.Now()
 		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)

@@ -1,211 +1,177 @@
 package rollback
 
 import (
-	"cmp"
 	"context"
-	"math"
-	"slices"
-	"sync"
+	"errors"
+	"fmt"
+	"strconv"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Three facts decide whether a list after a rollback is trusted:
-//
-//   - the newest version that both histories share,
-//   - since when the new history was served for certain,
-//   - the versions that were noted to find these two.
-//
-// This file has all three, and the search.
-
-const (
-	// trailLength bounds the noted versions of those that an etcd's streams are served, some hundred bytes each. They show
-	// afterwards up to where a history that went backwards is still the same. Once half of them are noted, one is noted every
-	// trailEvery: together a minute of a busy cluster.
-	trailLength = 600
-	trailEvery  = 100 * time.Millisecond
-)
-
-// trail is what was served of an etcd, in order of time: some of it.
-type trail struct {
-	versions []footprint
-	noted    time.Time // when the newest of it was
+// trust is what has to be shown before a list is trusted of a stream that has left its history. Streams.mu protects it.
+type trust struct {
+	window     window        // how far back the server's cache can be watched
+	cacheCheck *cacheCheck   // what that has to show; nil for nothing
+	undone     servedVersion // what was served and is not in etcd any more
+	finder     *Stream       // who has proved that the history is no more, if that may be of another etcd
 }
 
-// due reports whether the next version is to be noted.
-func (t *trail) due() bool {
-	return len(t.versions) < trailLength/2 || time.Since(t.noted) >= trailEvery
+// doubtLocked is what the cache will have to show if a stream leaves its history now.
+func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
+	c.trust.window.settle(c.following.opened)
+	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
 }
 
-// note adds a version that was served just now.
-func (t *trail) note(f footprint) {
-	t.noted, t.versions = f.at, shortened(append(t.versions, f))
-}
+// leftLocked notes that the stream has left its history.
+func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
 
-// mix adds what another trail has.
-func (t *trail) mix(other trail) {
-	t.versions = append(t.versions, other.versions...)
-	slices.SortFunc(t.versions, func(a, b footprint) int { return a.at.Compare(b.at) })
-	t.versions = shortened(t.versions)
-}
-
-// forget drops all of it.
-func (t *trail) forget() { t.versions = nil }
-
-// shortened drops the oldest of a trail that is too long.
-func shortened(trail []footprint) []footprint {
-	return slices.Delete(trail, 0, max(0, len(trail)-trailLength))
-}
-
-// A fork is where the history of an etcd that was put back has parted from the one that there is now. It is searched when a list
-// is to be trusted.
-type fork struct {
-	trail  []footprint // what that etcd had served before the rollback was found
-	at     uint64      // a revision of the old history that is in no other
-	served bool        // it was served to this process
-
-	asking sync.Mutex // held while etcd is asked
-	found  *parted
-}
-
-// parted is what is known of a fork.
-type parted struct {
-	// common is the newest version that was served and is known to be in both histories; zero if there is none.
-	common footprint
-	// until is when what was served began to be of the new history for certain. It is zero if this process was served nothing
-	// that may be of the old one.
-	until time.Time
-}
-
-// nothingOld reports whether this process was served nothing that may be of the old history.
-func (p *parted) nothingOld() bool { return p.until.IsZero() }
-
-// isNew reports whether what was served at a moment is of the new history for certain.
-func (p *parted) isNew(at time.Time) bool { return !at.Before(p.until) }
-
-// shared is the newest revision that is known to be in both histories, and when it was served.
-func (p *parted) shared() (revision uint64, at time.Time) { return p.common.revision, p.common.at }
-
-// forkOf takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
-// revision in that says nothing of it.
-func forkOf(t trail, e evidence, proved bool) *fork {
-	f := &fork{at: math.MaxUint64, trail: slices.DeleteFunc(slices.Clone(t.versions), func(f footprint) bool { return f.history != f.of.history.number })}
-	if proved {
-		f.at, f.served = e.at, e.served
+// listedLocked notes that a trusted list is complete. It is anew if it is one after a history that is no more.
+func (t *trust) listedLocked(afterRollback bool) {
+	t.cacheCheck, t.finder = nil, nil
+	if afterRollback {
+		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
 	}
-	return f
 }
 
-// forkBefore is a fork of which only one thing is known: what was served until a moment may be of the old history.
-func forkBefore(at time.Time) *fork { return &fork{found: &parted{until: at}} }
-
-// find searches the fork, once. If the server answers for none of the streams that were served something, it is searched again
-// the next time.
-func (f *fork) find(ctx context.Context) (parted, error) {
-	f.asking.Lock()
-	defer f.asking.Unlock()
-	if f.found != nil {
-		return *f.found, nil
-	}
-	p, answered, err := f.part(ctx)
-	if err == nil && answered {
-		f.found = &p
-	}
-	return p, err
-}
-
-// newestBefore is the newest revision that was served before a moment, 0 if nothing was.
-func (f *fork) newestBefore(at time.Time) (newest uint64) {
-	for _, f := range f.trail {
-		if f.at.Before(at) {
-			newest = max(newest, f.revision)
-		}
-	}
-	return newest
-}
-
-// part asks etcd where the histories have parted. What etcd has forgotten is older than what it has not.
-func (f *fork) part(ctx context.Context) (p parted, answered bool, err error) {
-	trail := slices.SortedFunc(slices.Values(f.trail), func(a, b footprint) int { return cmp.Compare(a.revision, b.revision) })
-	trail = slices.CompactFunc(trail, func(a, b footprint) bool { return a.step() == b.step() })
-	s := search{silent: map[*Stream]bool{}}
-	first, older := time.Now(), f.served
-	from, _ := slices.BinarySearchFunc(trail, f.at, func(f footprint, of uint64) int { return cmp.Compare(f.revision, of) })
-	err = s.halve(ctx, trail[:from], func(f footprint, what sight) bool {
-		if what == same {
-			p.common = f
-		}
-		older = older || what == other || what == ahead
-		return what == other || what == ahead
-	})
+// Truthful implements reflector.History. After a rollback, the first list from a cache that has begun anew says where the others are
+// listed as well. Otherwise a quiet stream that was listed before a busy one would have to look at each revision between the
+// two, because nobody knows whose it is.
+func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
+	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
-		return p, false, err
+		return "", nil //nolint:nilerr // opaque versions cannot be compared
 	}
-	// What is in etcd there is of the new history.
-	err = s.halve(ctx, trail[from:], func(f footprint, what sight) bool {
-		if what == same {
-			first = f.at
+	return (&firstPage{stream: c, at: listed, items: items}).check(ctx)
+}
+
+// firstPage is that of a list which may come from the server's cache.
+type firstPage struct {
+	stream *Stream
+	at     uint64 // the resource version
+	items  []any
+}
+
+// trusted returns an error while the list does not show the present state. At is as in reflector.History.
+func (p *firstPage) check(ctx context.Context) (at string, err error) {
+	if p.inAnotherEtcd(ctx) {
+		return "", nil
+	}
+	if err := p.checkUndone(ctx); err != nil {
+		return "", err
+	}
+	if err := p.checkInEtcd(ctx); err != nil {
+		return "", err
+	}
+	cache, err := p.checkCache(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.commonList(cache), nil
+}
+
+// elsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history. That was
+// not known then.
+func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
+	p.stream.all.mu.Lock()
+	finder := p.stream.trust.finder
+	p.stream.all.mu.Unlock()
+	if finder == nil {
+		return false
+	}
+	elsewhere, err := inAnotherEtcd(ctx, p.stream, []*Stream{finder})
+	return err == nil && elsewhere
+}
+
+// renewed returns an error while the list may come from a cache that was begun in the old history.
+func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
+	p.stream.all.mu.Lock()
+	c := p.stream.trust.cacheCheck
+	p.stream.all.mu.Unlock()
+	if c == nil {
+		return cacheTrusted, nil
+	}
+	return c.check(ctx, &p.stream.ask, p.at)
+}
+
+// lacksUndone returns an error while the API server serves what is not in etcd any more.
+func (p *firstPage) checkUndone(ctx context.Context) error {
+	for o, undone := range p.undone() {
+		result, err := o.ask.look(ctx, undone, undone.revision)
+		if err != nil && o == p.stream {
+			return err
 		}
-		older = older || what != same
-		return what == same
-	})
-	// What nobody answers for may be of the old one.
-	if older || slices.ContainsFunc(trail, func(f footprint) bool { return s.silent[f.of] }) {
-		p.until = first
-	}
-	return p, s.answered || len(s.silent) == 0, err
-}
-
-// search is for what etcd says of a trail.
-type search struct {
-	answered bool             // for some stream
-	silent   map[*Stream]bool // those for which the server does not answer now, or cannot be asked
-}
-
-// halve halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a silent stream is left out. The error
-// is that ctx has ended.
-func (s *search) halve(ctx context.Context, trail []footprint, visit func(footprint, sight) (older bool)) error {
-	for len(trail) > 0 {
-		middle := len(trail) / 2
-		f := trail[middle]
-		what, err := s.look(ctx, f)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case s.silent[f.of]:
+		if err != nil || result == match || result == inconclusive {
+			continue // Nobody waits for another stream that the server does not answer for.
+		}
+		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
+		if err != nil && o == p.stream {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		if served, err := o.ask.find(list, undone); err != nil || served {
 			if err != nil {
-				s.hush(ctx, trail)
+				return err
 			}
-			trail = slices.DeleteFunc(slices.Clone(trail), func(other footprint) bool { return s.silent[other.of] })
-		case visit(f, what):
-			trail = trail[:middle]
-		default:
-			trail = trail[middle+1:]
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
 		}
 	}
 	return nil
 }
 
-// hush finds out which others are silent, all at once, when one is: the server may hang for many.
-func (s *search) hush(ctx context.Context, trail []footprint) {
-	var others []*Stream
-	for _, f := range trail {
-		if !s.silent[f.of] && !slices.Contains(others, f.of) {
-			others = append(others, f.of)
+// undone gives what was served and is not in this etcd any more, by the stream that it was served of.
+func (p *firstPage) undone() map[*Stream]servedVersion {
+	p.stream.all.mu.Lock()
+	defer p.stream.all.mu.Unlock()
+	found := map[*Stream]servedVersion{}
+	for _, o := range p.stream.all.streams {
+		if o.etcd == p.stream.etcd && o.trust.undone.name != "" {
+			found[o] = o.trust.undone
 		}
 	}
-	silent, _ := askAll(ctx, others)
-	for c, is := range silent {
-		s.silent[c] = is
-	}
+	return found
 }
 
-// look asks for a stream until it is silent.
-func (s *search) look(ctx context.Context, f footprint) (what sight, err error) {
-	if s.silent[f.of] || !f.of.asks() {
-		s.silent[f.of] = true
-		return unknown, nil
+// isInEtcd returns an error if etcd does not have what the list shows.
+func (p *firstPage) checkInEtcd(ctx context.Context) error {
+	var shown living
+	shown.addPage(p.items)
+	newest := shown.newest()
+	switch result, err := p.stream.ask.look(ctx, newest, p.at); {
+	case err != nil:
+		return err
+	case result == future:
+		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
+	case result == mismatch && newest.name != "":
+		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
 	}
-	what, err = f.of.ask.look(ctx, f.witness, f.revision)
-	s.silent[f.of], s.answered = err != nil, s.answered || err == nil
-	return what, err
+	return nil
+}
+
+// baseFor is how long others are listed where the first was. To list all resources takes some seconds.
+const commonListFor = 10 * time.Second
+
+// base is where the others in this etcd were listed after a rollback, "" if nobody was or the stream need not be listed there. The
+// first stream whose cache has begun anew says where. Most caches of a restarted API server begin at about the same revision, and
+// can be watched from there. A cache of which that is not known may have something of the old history after an earlier revision.
+func (p *firstPage) commonList(cache cacheAge) (at string) {
+	p.stream.all.mu.Lock()
+	defer p.stream.all.mu.Unlock()
+	etcd := p.stream.etcd
+	if !p.stream.history.rolledBack {
+		return ""
+	}
+	if time.Since(etcd.commonListTime) > commonListFor {
+		etcd.commonList = 0 // Caches may have begun anew since, and cannot be watched from there.
+	}
+	if etcd.commonList == 0 && cache == cacheNew {
+		etcd.commonList, etcd.commonListTime = p.at, time.Now()
+	}
+	if etcd.commonList != 0 && (cache != cacheTrusted || etcd.commonList > p.at) {
+		at = strconv.FormatUint(etcd.commonList, 10)
+	}
+	return at
 }

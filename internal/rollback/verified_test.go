@@ -12,16 +12,16 @@ import (
 )
 
 // announced has all streams been opened.
-func announced(all *Streams) *Streams {
+func withAllAdded(all *Streams) *Streams {
 	opened := make(chan struct{})
 	close(opened)
-	all.AnnouncedBy(opened)
+	all.WhenAllAdded(opened)
 	return all
 }
 
 func TestVerifiedIsUpToWhereNothingWaitsForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := announced(New(Options{}))
+		all := withAllAdded(New(Options{}))
 		verified := func() time.Time { return all.Verified(time.Now()) }
 		one, other := &archive{now: 100}, &archive{now: 9000}
 		a, _ := followed(all, "configmaps", one, 10)
@@ -46,13 +46,13 @@ func TestVerifiedIsUpToWhereNothingWaitsForAnAnswer(t *testing.T) {
 		require.Equal(t, second.Add(-time.Minute), all.Verified(second.Add(-time.Minute)), "not beyond what goes on record with it")
 
 		one.fails = errDown
-		for range mostWaited/time.Minute - 1 {
+		for range maxPending/time.Minute - 1 {
 			time.Sleep(time.Minute)
 			require.Error(t, all.Probe(t.Context()))
 			require.Equal(t, second, verified(), "what the one etcd has is not known since")
 		}
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, time.Now().Add(-mostWaited), verified(), "it will not be known any more")
+		require.Equal(t, time.Now().Add(-maxPending), verified(), "it will not be known any more")
 		a.Follow(nil)
 		require.NoError(t, all.Probe(t.Context()))
 		require.Equal(t, time.Now().Add(-settledAfter), verified(), "nobody can be asked for that one")
@@ -64,14 +64,14 @@ func TestAVersionOfTheRecordersBeforeKeepsTheTimeWhereItIs(t *testing.T) {
 		before := time.Now().Add(-time.Hour)
 		all := New(Options{Verified: before})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("x", "1", 20)}}
-		c, told := followed(all, "configmaps", etcd, 50)
+		c, notified := followed(all, "configmaps", etcd, 50)
 		waits := postgres.Version{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "40", Observed: before.Add(time.Minute)}
 		c.Recall(Recalled{Position: "50", Unverified: []postgres.Version{waits}})
 		require.Zero(t, all.Verified(time.Now()), "others on record are not followed yet")
-		announced(all)
+		withAllAdded(all)
 		require.Equal(t, waits.Observed, all.Verified(time.Now()))
 		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 		require.Zero(t, all.Verified(time.Now()))
 		require.Equal(t, before, c.GapBegin().Time, "its gap begins where those have looked")
 	})
@@ -79,12 +79,12 @@ func TestAVersionOfTheRecordersBeforeKeepsTheTimeWhereItIs(t *testing.T) {
 
 func TestNothingIsVerifiedBeforeTheGapsOfARollbackAreOnRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := announced(New(Options{}))
+		all := withAllAdded(New(Options{}))
 		etcd := &archive{now: 100}
 		c, _ := followed(all, "configmaps", etcd, 10)
 		etcd.serves(c, servedAs("lost", "1", 20), false)
 		require.NoError(t, all.Probe(t.Context()))
-		left := time.Now()
+		rolledBack := time.Now()
 		time.Sleep(time.Minute)
 		require.Zero(t, all.Verified(time.Now()))
 		c.Listing("history_reversed")
@@ -93,7 +93,7 @@ func TestNothingIsVerifiedBeforeTheGapsOfARollbackAreOnRecord(t *testing.T) {
 		listed := time.Now()
 		time.Sleep(time.Minute)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Zero(t, all.Verified(left), "what goes on record was observed before")
+		require.Zero(t, all.Verified(rolledBack), "what goes on record was observed before")
 		require.Zero(t, all.Verified(listed))
 		require.Equal(t, time.Now().Add(-settledAfter), all.Verified(time.Now()))
 	})
@@ -103,7 +103,7 @@ func TestTheNewestVersionIsLookedAtEachSecondOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
-		c, told := followed(all, "configmaps", etcd, 10)
+		c, notified := followed(all, "configmaps", etcd, 10)
 		etcd.serves(c, servedAs("x", "1", 20), true)
 		asked := func() int64 {
 			before := etcd.asked.Load()
@@ -116,6 +116,6 @@ func TestTheNewestVersionIsLookedAtEachSecondOnce(t *testing.T) {
 		require.EqualValues(t, 1, asked())
 		etcd.serves(c, servedAs("lost", "3", 40), false)
 		require.NoError(t, all.glance(t.Context()))
-		require.Len(t, *told, 1, "a probe finds out why")
+		require.Len(t, *notified, 1, "a probe finds out why")
 	})
 }

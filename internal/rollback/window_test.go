@@ -24,20 +24,20 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 			c.Closed(err)
 		}
 		lasts("10", nil, time.Minute)
-		began := c.trust.cached.began
+		began := c.trust.window.watchableSince
 		lasts("20", nil, time.Minute)
-		require.EqualValues(t, 10, c.trust.cached.reach)
-		require.Zero(t, c.trust.cached.begins)
+		require.EqualValues(t, 10, c.trust.window.watchableFrom)
+		require.Zero(t, c.trust.window.begunAfter)
 		lasts("30", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, time.Now(), c.trust.cached.begins)
-		require.EqualValues(t, 10, c.trust.cached.reach, "what was before it, is known of the one before it")
+		require.Equal(t, time.Now(), c.trust.window.begunAfter)
+		require.EqualValues(t, 10, c.trust.window.watchableFrom, "what was before it, is known of the one before it")
 		lasts("35", nil, time.Minute)
-		require.EqualValues(t, 35, c.trust.cached.reach)
-		require.True(t, c.trust.cached.began.After(began))
-		begins := c.trust.cached.begins
-		time.Sleep(2 * watchedBack)
+		require.EqualValues(t, 35, c.trust.window.watchableFrom)
+		require.True(t, c.trust.window.watchableSince.After(began))
+		begins := c.trust.window.begunAfter
+		time.Sleep(2 * minWindow)
 		lasts("40", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, begins, c.trust.cached.begins, "it may have forgotten that")
+		require.Equal(t, begins, c.trust.window.begunAfter, "it may have forgotten that")
 	})
 }
 
@@ -46,17 +46,17 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 func TestACacheThatWasBegunAnewIsBelievedIfTheNewHistoryWasThere(t *testing.T) {
 	old := []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)}
 	for name, test := range map[string]struct {
-		served   []*kube.Object
-		believed bool
+		served  []*kube.Object
+		trusted bool
 	}{
 		"in the old history": {old, false},
 		"in the new history": {append(slices.Clone(old), servedAs("c", "4", 75)), true},
 	} {
-		t.Run(name, func(t *testing.T) { isBelievedAnew(t, test.served, test.believed) })
+		t.Run(name, func(t *testing.T) { checkTrustOfNewCache(t, test.served, test.trusted) })
 	}
 }
 
-func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
+func checkTrustOfNewCache(t *testing.T, served []*kube.Object, trusted bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
@@ -77,8 +77,8 @@ func isBelievedAnew(t *testing.T, served []*kube.Object, believed bool) {
 		c.Closed(apierrors.NewResourceExpired("too old"))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.HasLeft())
-		if err := truthful(t, c, "80", server.shows()); believed {
+		require.True(t, c.RolledBack())
+		if err := truthful(t, c, "80", server.page()); trusted {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "restart it")
@@ -90,10 +90,10 @@ func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
 		c.Watching("30")
-		time.Sleep(2 * opensFor)
+		time.Sleep(2 * acceptedAfter)
 		c.Closed(apierrors.NewResourceExpired("too old"))
-		require.Zero(t, c.trust.cached.reach)
-		require.True(t, c.trust.cached.anew)
+		require.Zero(t, c.trust.window.watchableFrom)
+		require.True(t, c.trust.window.refused)
 	})
 }
 
@@ -115,13 +115,13 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 		c.Closed(nil)
 		c.Listing(delta.CauseForbidden)
 		c.Watching("80")
-		c.Shown(server.shows())
+		c.Shown(server.page())
 		c.Listed("")
 		c.Reached("80")
-		time.Sleep(2 * opensFor)
+		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.HasLeft())
-		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
+		require.True(t, c.RolledBack())
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
 	})
 }
 
@@ -135,8 +135,8 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
 		c, _ := followed(all, "configmaps", server.archive, 10)
 		c.ListWith(server.lister)
-		beside, _ := followed(all, "secrets", server.archive, 60)
-		join(c, beside)
+		neighbour, _ := followed(all, "secrets", server.archive, 60)
+		join(c, neighbour)
 		c.Watching("10")
 		for _, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
 			time.Sleep(time.Second)
@@ -147,14 +147,14 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		c.Watching("58")
 		c.Closed(apierrors.NewResourceExpired("too old"))
 		time.Sleep(time.Second)
-		beside.Saw(servedAs("s", "8", 70), false)
+		neighbour.Saw(servedAs("s", "8", 70), false)
 		time.Sleep(time.Second)
 		c.Reached("80") // what is between was looked for in etcd
 		c.Watching("80")
-		time.Sleep(2 * opensFor)
+		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
-		require.True(t, c.HasLeft())
-		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
+		require.True(t, c.RolledBack())
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
 	})
 }
 
@@ -166,14 +166,14 @@ func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 			c.Watching("10")
 			time.Sleep(time.Minute)
 			c.Saw(servedAs("a", "1", 40), false)
-			heard := time.Now()
+			servedAt := time.Now()
 			time.Sleep(cut)
 			c.Closed(errors.New("the connection is lost"))
 			time.Sleep(30 * time.Second)
 			c.Watching("40")
 			c.Closed(apierrors.NewResourceExpired("too old"))
-			require.Equal(t, want, c.trust.cached.begins.Equal(heard), "cut off for %s before that was noticed", cut)
-			require.Equal(t, want, !c.trust.cached.begins.IsZero())
+			require.Equal(t, want, c.trust.window.begunAfter.Equal(servedAt), "cut off for %s before that was noticed", cut)
+			require.Equal(t, want, !c.trust.window.begunAfter.IsZero())
 		}
 	})
 }
@@ -188,8 +188,8 @@ func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.
 		c.Watching("60")
 		c.Closed(apierrors.NewResourceExpired("too old"))
 		c.Watching("80")
-		time.Sleep(2 * opensFor)
-		require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-		require.NoError(t, truthful(t, c, "80", server.shows()))
+		time.Sleep(2 * acceptedAfter)
+		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
+		require.NoError(t, truthful(t, c, "80", server.page()))
 	})
 }

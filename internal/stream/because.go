@@ -25,7 +25,7 @@ func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) 
 
 // known is why the recorder expects a list, and what it knows of that. The cause is empty if it expects none.
 func (s *store) known() (cause delta.Cause, why string) {
-	if proof := s.stream.etcd.LeftFor(); proof != "" {
+	if proof := s.stream.etcd.RollbackProof(); proof != "" {
 		return delta.CauseHistoryReversed, proof
 	}
 	if s.run.listing.Load() && s.run.listCause == delta.CauseHistoryReversed {

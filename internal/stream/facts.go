@@ -45,7 +45,7 @@ func (s *Stream) next(before *Run) lifecycle.Decision {
 
 // reversed says that the stream has left its history, and was not listed since.
 func (s *Stream) reversed(before *Run) bool {
-	return s.etcd.HasLeft() || s.standing.interrupted == delta.CauseHistoryReversed ||
+	return s.etcd.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
 		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.Anew)
 }
 
@@ -53,11 +53,11 @@ func (s *Stream) reversed(before *Run) bool {
 func (s *Stream) recall() {
 	was := rollback.Recalled{Position: s.record.Position(), Known: s.record.Known(), Newest: s.newest}
 	if s.left != nil && s.left.Anew {
-		was = rollback.Recalled{Position: s.left.Position.Complete, Anew: true}
+		was = rollback.Recalled{Position: s.left.Position.Complete, Relisted: true}
 	}
 	if s.left != nil {
 		was.Unverified, was.Spooled = s.left.Unproven, s.left.Position.Complete
 	}
-	was.Left, s.newest = s.reversed(nil), nil
+	was.RolledBack, s.newest = s.reversed(nil), nil
 	s.etcd.Recall(was)
 }

@@ -196,7 +196,7 @@ func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 		cancel()
 		l.Launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.Halt()
-		require.Equal(t, left, s.etcd.HasLeft(), cause)
+		require.Equal(t, left, s.etcd.RolledBack(), cause)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
 	st := newStore(s, run)
 	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
 	require.NoError(t, st.EndReplace("50"))
-	require.False(t, c.HasLeft())
+	require.False(t, c.RolledBack())
 	queue.Close()
 	entries, err := queue.Next(t.Context(), 10, 1<<20, 0)
 	require.NoError(t, err)

@@ -172,7 +172,7 @@ func (s *Set) Late(gaps []rollback.Gap) []deltafifo.Late {
 	}
 	var late []deltafifo.Late
 	for _, g := range gaps {
-		if st := of[g.Of]; st != nil {
+		if st := of[g.Stream]; st != nil {
 			late = append(late, deltafifo.Late{Stream: st, Begin: g.Begin})
 		}
 	}

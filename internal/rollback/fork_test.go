@@ -16,15 +16,15 @@ func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesi
 		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}
 		finder, _ := followed(all, "secrets", etcd, 60, servedAs("lost", "3", 58))
-		other, told := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
+		other, notified := followed(all, "configmaps", etcd, 60, servedAs("a", "1", 40), servedAs("gone", "2", 56), servedAs("c", "4", 75))
 		for _, c := range []*Stream{finder, other} {
 			c.Watching("10")
 		}
-		time.Sleep(2 * opensFor)
-		require.NoError(t, finder.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 58), 58, true, time.Time{}, 0}))
-		require.Len(t, *told, 1)
+		time.Sleep(2 * acceptedAfter)
+		require.NoError(t, finder.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 58), 58, true, time.Time{}, 0}))
+		require.Len(t, *notified, 1)
 		for _, c := range []*Stream{finder, other} {
-			p, err := c.trust.doubt.fork.find(t.Context())
+			p, err := c.trust.cacheCheck.fork.find(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 40, p.common.revision)
 		}

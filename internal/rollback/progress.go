@@ -8,17 +8,17 @@ import (
 )
 
 // place is how far a stream has come in its history. Streams.mu protects it.
-type place struct {
+type progress struct {
 	position uint64    // up to which the stream has said what is its
 	moved    time.Time // when it last came further
 	begin    uint64    // where it began in its history, for this process; 0 until that is known
 	since    time.Time // when that was, by the clock of the record
 	resumed  uint64    // where this process has taken over from the record
-	recorded uint64    // the newest revision that comes from the record; the position may be behind it
+	onRecord uint64    // the newest revision that comes from the record; the position may be behind it
 }
 
 // reach notes a position.
-func (p *place) reach(position uint64, now time.Time) {
+func (p *progress) reach(position uint64, now time.Time) {
 	if position > p.position {
 		p.position, p.moved = position, now
 	}
@@ -28,28 +28,28 @@ func (p *place) reach(position uint64, now time.Time) {
 }
 
 // resume takes over from the record.
-func (p *place) resume(position uint64, since time.Time) {
+func (p *progress) resume(position uint64, since time.Time) {
 	p.position, p.resumed, p.begin, p.since = position, position, position, since
 }
 
 // recall notes a revision on record.
-func (p *place) recall(revision uint64) { p.recorded = max(p.recorded, revision) }
+func (p *progress) recall(revision uint64) { p.onRecord = max(p.onRecord, revision) }
 
 // listed notes that a list is complete that began at some time. It is anew if it is one after a history that is no more.
-func (p *place) listed(began time.Time, anew bool) {
-	if anew {
-		p.recorded, p.resumed = 0, 0 // The record is of the other history.
+func (p *progress) listed(began time.Time, afterRollback bool) {
+	if afterRollback {
+		p.onRecord, p.resumed = 0, 0 // The record is of the other history.
 	}
-	if anew || p.since.IsZero() {
+	if afterRollback || p.since.IsZero() {
 		p.begin, p.since = 0, began
 	}
 }
 
 // servedHere reports whether a revision was served to this process. If not, it comes from the record.
-func (p *place) servedHere(revision uint64) bool { return revision > max(p.resumed, p.recorded) }
+func (p *progress) servedHere(revision uint64) bool { return revision > max(p.resumed, p.onRecord) }
 
 // movedTo is when the stream has come to its position. It is zero for any other revision, and for the position on record.
-func (p *place) movedTo(revision uint64) (at time.Time) {
+func (p *progress) movedTo(revision uint64) (at time.Time) {
 	if revision == p.position && revision > p.resumed {
 		at = p.moved
 	}
@@ -59,12 +59,12 @@ func (p *place) movedTo(revision uint64) (at time.Time) {
 // completeLocked is up to where, and since when, a stream is complete, as far as is certain when its etcd was put back. What was
 // served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd
 // of the stream is not known to be that one, it was complete no longer than to last (I4).
-func (p *place) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
+func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
 	from := deltafifo.Begin{Time: p.since}
 	if p.begin != 0 {
 		from.ResourceVersion = strconv.FormatUint(p.begin, 10)
 	}
-	from = in.heldSinceLocked(from, e.before)
+	from = in.newestSettledLocked(from, e.before)
 	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
 		from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
 	}
@@ -75,4 +75,4 @@ func (p *place) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo
 }
 
 // known is the newest revision that is known to have been the stream's, on record or not.
-func (p *place) known() uint64 { return max(p.position, p.recorded) }
+func (p *progress) newestKnown() uint64 { return max(p.position, p.onRecord) }

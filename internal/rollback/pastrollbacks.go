@@ -11,13 +11,13 @@ import (
 
 // askedBeside bounds how many streams of an etcd are asked whether another is in it. Some of their resources may be gone,
 // but not all at once.
-const askedBeside = 5
+const askedPerEtcd = 5
 
 // errNotAnnounced is why a stream waits for others.
-var errNotAnnounced = errors.New("a recorder before this one has seen the history of others go backwards, and these are not followed yet")
+var errNotAllAdded = errors.New("a recorder before this one has seen the history of others go backwards, and these are not followed yet")
 
 // earlier is a rollback that was found before a stream was opened, by this process or by one before it.
-type earlier struct {
+type pastRollback struct {
 	proof  string
 	finder *Stream           // a stream in that etcd; nil if it was found by a recorder before this one
 	record postgres.Reversal // what that has put on record
@@ -25,10 +25,10 @@ type earlier struct {
 
 // untold are the earlier rollbacks of which it is not known yet whether they were of a stream's etcd. One may be there several
 // times: for each stream that has it on record.
-type untold []earlier
+type unmatchedRollbacks []pastRollback
 
 // first gives a rollback, as it began first, and the numbers of the streams that have it on record.
-func (u untold) first() (found earlier, recorded map[int32]bool) {
+func (u unmatchedRollbacks) first() (found pastRollback, recorded map[int32]bool) {
 	found, recorded = u[0], map[int32]bool{}
 	for _, e := range u {
 		if e.proof != found.proof {
@@ -43,45 +43,45 @@ func (u untold) first() (found earlier, recorded map[int32]bool) {
 }
 
 // without are those that are another rollback than the proof says.
-func (u untold) without(proof string) untold {
-	return slices.DeleteFunc(u, func(e earlier) bool { return e.proof == proof })
+func (u unmatchedRollbacks) without(proof string) unmatchedRollbacks {
+	return slices.DeleteFunc(u, func(e pastRollback) bool { return e.proof == proof })
 }
 
 // learnOfEarlier makes the stream leave its history if an earlier rollback may have been of its etcd.
-func learnOfEarlier(ctx context.Context, c *Stream) (proof string, err error) {
+func matchPastRollbacks(ctx context.Context, c *Stream) (proof string, err error) {
 	for {
-		found, others, more := nextEarlier(c)
+		found, others, more := nextUnmatched(c)
 		if !more {
 			return "", nil
 		}
-		if len(others) == 0 && !c.all.allAnnounced() {
-			return "", errNotAnnounced
+		if len(others) == 0 && !c.all.allStreamsAdded() {
+			return "", errNotAllAdded
 		}
-		elsewhere, err := apartFrom(ctx, c, others)
+		elsewhere, err := inAnotherEtcd(ctx, c, others)
 		if err != nil {
 			return "", err
 		}
 		if !elsewhere {
-			leaveLate(c, found)
+			rollBackLate(c, found)
 			return found.proof, nil
 		}
 		c.all.mu.Lock()
-		c.history.earlier = c.history.earlier.without(found.proof)
+		c.history.unmatched = c.history.unmatched.without(found.proof)
 		c.all.mu.Unlock()
 	}
 }
 
 // nextEarlier gives an earlier rollback, and some of the streams in that etcd for which the server can be asked.
-func nextEarlier(c *Stream) (found earlier, others []*Stream, more bool) {
+func nextUnmatched(c *Stream) (found pastRollback, others []*Stream, more bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	if len(c.history.earlier) == 0 {
+	if len(c.history.unmatched) == 0 {
 		return found, nil, false
 	}
-	found, recorded := c.history.earlier.first()
+	found, recorded := c.history.unmatched.first()
 	for _, o := range c.all.streams {
 		in := found.finder == nil && recorded[o.record] || found.finder != nil && o.etcd == found.finder.etcd
-		if in && o != c && o.following.asks() && len(others) < askedBeside {
+		if in && o != c && o.following.canAsk() && len(others) < askedPerEtcd {
 			others = append(others, o)
 		}
 	}
@@ -89,28 +89,28 @@ func nextEarlier(c *Stream) (found earlier, others []*Stream, more bool) {
 }
 
 // leaveLate makes the stream leave its history, with a gap of its own.
-func leaveLate(c *Stream, found earlier) {
+func rollBackLate(c *Stream, found pastRollback) {
 	c.all.mu.Lock()
-	c.history.gap = c.place.completeLocked(c.etcd, &evidence{}, nil)
+	c.history.gap = c.progress.completeLocked(c.etcd, &evidence{}, nil)
 	if at := found.record.FromAt; !at.IsZero() {
 		c.history.gap = deltafifo.Begin{ResourceVersion: found.record.FromRV, Time: at}
 	}
-	d := doubtLocked(c, &fork{})
-	if d == nil && found.finder == nil {
-		d = doubtOfRecord(c.place.known()) // That recorder is no more.
+	check := newCacheCheckLocked(c, &fork{})
+	if check == nil && found.finder == nil {
+		check = recalledCacheCheck(c.progress.newestKnown()) // That recorder is no more.
 	}
-	c.leaveLocked(found.proof, d)
+	c.rollBackLocked(found.proof, check)
 	c.all.mu.Unlock()
-	tell(c, found.proof)
+	notify(c, found.proof)
 }
 
 // allAnnounced reports whether each resource that is served was met by this process.
-func (r *Streams) allAnnounced() bool {
+func (r *Streams) allStreamsAdded() bool {
 	r.mu.Lock()
-	announced := r.announced
+	allAdded := r.allAdded
 	r.mu.Unlock()
 	select {
-	case <-announced:
+	case <-allAdded:
 		return true
 	default:
 		return false
@@ -119,4 +119,4 @@ func (r *Streams) allAnnounced() bool {
 
 // provesLocked reports whether what the stream was served can show that a history is no more. It cannot before it is known
 // whether that was an earlier rollback. Streams that were listed since would find it a second time, too.
-func (c *Stream) provesLocked() bool { return c.following.asks() && c.history.certain() }
+func (c *Stream) canProveLocked() bool { return c.following.canAsk() && c.history.certain() }

@@ -16,44 +16,44 @@ import (
 func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		announced := make(chan struct{})
-		all.announced = announced
+		allAdded := make(chan struct{})
+		all.allAdded = allAdded
 		// Nothing of the stream itself proves anything: what was undone of it was a deletion.
 		etcd, apart := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, &archive{now: 900}
 		began := time.Now().Add(-time.Hour)
-		untold := []postgres.Reversal{
+		reversals := []postgres.Reversal{
 			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
 		}
-		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.record = 1
-		late.Recall(Recalled{Reversals: untold})
+		late.Recall(Recalled{Reversals: reversals})
 		_, err := late.Reversed(t.Context(), "60")
-		require.ErrorIs(t, err, errNotAnnounced, "it is not followed before that is known")
+		require.ErrorIs(t, err, errNotAllAdded, "it is not followed before that is known")
 
-		other, toldOther := followed(all, "metrics", apart, 800)
+		other, notifiedOther := followed(all, "metrics", apart, 800)
 		other.record = 2
-		other.Recall(Recalled{Reversals: untold})
+		other.Recall(Recalled{Reversals: reversals})
 		before, _ := followed(all, "configmaps", etcd, 60)
 		before.record = 7
 		proof, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
-		require.Equal(t, []string{proof}, *told)
+		require.Equal(t, []string{proof}, *notified)
 		until := late.GapBegin()
 		require.Equal(t, "48", until.ResourceVersion, "what was recorded since may not be complete")
 		require.Equal(t, began, until.Time)
 		proof, err = other.Reversed(t.Context(), "800")
 		require.NoError(t, err)
 		require.Empty(t, proof)
-		require.Empty(t, *toldOther)
+		require.Empty(t, *notifiedOther)
 
-		left, toldLeft := followed(all, "secrets", etcd, 60)
-		left.record = 3
-		left.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
-		close(announced)
-		_, err = left.Reversed(t.Context(), "60")
+		alone, notifiedAlone := followed(all, "secrets", etcd, 60)
+		alone.record = 3
+		alone.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
+		close(allAdded)
+		_, err = alone.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.Equal(t, []string{"it went backwards"}, *toldLeft, "nobody is left who could be asked")
+		require.Equal(t, []string{"it went backwards"}, *notifiedAlone, "nobody is left who could be asked")
 	})
 }
 
@@ -61,28 +61,28 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		all.announced = make(chan struct{})
+		all.allAdded = make(chan struct{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 70)}}
-		late, told := followed(all, "secrets", etcd, 0)
+		late, notified := followed(all, "secrets", etcd, 0)
 		late.Recall(Recalled{Position: "52"})
 		late.record = 1
 		late.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}}})
 		late.Recall(Recalled{Unverified: []postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}}})
-		listed, toldListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
+		listed, notifiedListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
 		listed.Recall(Recalled{Position: "75"})
 		_, err := late.Reversed(t.Context(), "52")
-		require.ErrorIs(t, err, errNotAnnounced)
+		require.ErrorIs(t, err, errNotAllAdded)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *toldListed, "it was listed since")
+		require.Empty(t, *notifiedListed, "it was listed since")
 
 		finder, _ := followed(all, "configmaps", etcd, 75)
 		finder.record = 7
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
-		require.Equal(t, []string{"it went backwards"}, *told)
-		require.NotNil(t, late.trust.doubt, "who has found it may have doubted the cache")
+		require.Equal(t, []string{"it went backwards"}, *notified)
+		require.NotNil(t, late.trust.cacheCheck, "who has found it may have doubted the cache")
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *toldListed)
+		require.Empty(t, *notifiedListed)
 	})
 }
 
@@ -93,18 +93,18 @@ func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
 		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		held, _ := followed(all, "secrets", etcd, 0)
 		held.Recall(Recalled{Position: "60", Newest: []string{"60"}})
-		held.Recall(Recalled{Left: true})
-		listed, toldListed := followed(all, "services", etcd, 0)
+		held.Recall(Recalled{RolledBack: true})
+		listed, notifiedListed := followed(all, "services", etcd, 0)
 		listed.Recall(Recalled{Position: "55"})
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *toldListed, "it was listed since")
+		require.Empty(t, *notifiedListed, "it was listed since")
 		until := held.GapBegin().ResourceVersion
 		require.Empty(t, until, "where the gap begins is on record")
 		held.Listing(delta.CauseHistoryReversed)
 		held.Listed("")
 		held.Reached("56")
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *toldListed)
-		require.True(t, knownTogether(held, listed))
+		require.Empty(t, *notifiedListed)
+		require.True(t, knownSameEtcd(held, listed))
 	})
 }

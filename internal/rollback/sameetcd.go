@@ -14,14 +14,14 @@ const askedAtOnce = 20
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
 // brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
 func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
-	if knownTogether(c, other) {
+	if knownSameEtcd(c, other) {
 		return true, nil
 	}
 	var at [3]uint64
 	for i, asked := range []*Stream{c, other, c} {
 		var err error
 		if at[i], err = now(&asked.ask, ctx); err != nil {
-			return false, &unanswered{asked, err}
+			return false, &noAnswerError{asked, err}
 		}
 	}
 	same := at[0] != 0 && at[0] <= at[1] && at[1] <= at[2]
@@ -32,22 +32,22 @@ func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Co
 }
 
 // unanswered is why it is not known whether streams are together: the server does not answer for one of them.
-type unanswered struct {
-	of  *Stream
-	err error
+type noAnswerError struct {
+	stream *Stream
+	err    error
 }
 
-func (u *unanswered) Error() string { return u.err.Error() }
+func (e *noAnswerError) Error() string { return e.err.Error() }
 
-func (u *unanswered) Unwrap() error { return u.err }
+func (e *noAnswerError) Unwrap() error { return e.err }
 
 // unansweredFor reports whether it is the stream for which there is no answer.
-func unansweredFor(c *Stream, err error) bool {
-	u, ok := errors.AsType[*unanswered](err)
-	return ok && u.of == c
+func noAnswerFor(c *Stream, err error) bool {
+	e, ok := errors.AsType[*noAnswerError](err)
+	return ok && e.stream == c
 }
 
-func knownTogether(c, other *Stream) bool {
+func knownSameEtcd(c, other *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.etcd == other.etcd
@@ -57,13 +57,13 @@ func knownTogether(c, other *Stream) bool {
 func join(c, other *Stream) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	taken := other.etcd
-	if taken == c.etcd {
+	merged := other.etcd
+	if merged == c.etcd {
 		return
 	}
-	c.etcd.takeInLocked(taken)
+	c.etcd.mergeLocked(merged)
 	for _, o := range c.all.streams {
-		if o.etcd == taken {
+		if o.etcd == merged {
 			o.etcd = c.etcd
 		}
 	}
@@ -71,13 +71,13 @@ func join(c, other *Stream) {
 
 // apartFrom reports whether the stream is proved to be in another etcd than others are. The first of them for which the server
 // answers decides. The error is that it does not answer for the stream itself.
-func apartFrom(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
+func inAnotherEtcd(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
 	for _, o := range others {
-		together, err := sameEtcd(ctx, o, c, (*asker).trueNow)
+		same, err := sameEtcd(ctx, o, c, (*asker).trueNow)
 		if err == nil {
-			return !together, nil
+			return !same, nil
 		}
-		if unansweredFor(c, err) {
+		if noAnswerFor(c, err) {
 			return false, err
 		}
 	}
@@ -87,17 +87,17 @@ func apartFrom(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
 
 // elsewhere finds the etcds that are proved to be others than that of the stream. It asks all at once, because the server may
 // hang for many.
-func elsewhere(ctx context.Context, c *Stream) map[*etcd]bool {
+func findOtherEtcds(ctx context.Context, c *Stream) map[*etcd]bool {
 	var mu sync.Mutex
 	found := map[*etcd]bool{}
 	var asking errgroup.Group
 	asking.SetLimit(askedAtOnce)
-	for etcd, o := range othersThan(c) {
+	for etcd, o := range onePerOtherEtcd(c) {
 		asking.Go(func() error {
-			together, err := sameEtcd(ctx, c, o, (*asker).trueNow)
+			same, err := sameEtcd(ctx, c, o, (*asker).trueNow)
 			mu.Lock()
 			defer mu.Unlock()
-			found[etcd] = err == nil && !together
+			found[etcd] = err == nil && !same
 			return nil
 		})
 	}
@@ -106,12 +106,12 @@ func elsewhere(ctx context.Context, c *Stream) map[*etcd]bool {
 }
 
 // othersThan gives a stream that can be asked for of each etcd that is not known to be that of the stream.
-func othersThan(c *Stream) map[*etcd]*Stream {
+func onePerOtherEtcd(c *Stream) map[*etcd]*Stream {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	others := map[*etcd]*Stream{}
 	for _, o := range c.all.streams {
-		if o.etcd != c.etcd && o.following.asks() && others[o.etcd] == nil {
+		if o.etcd != c.etcd && o.following.canAsk() && others[o.etcd] == nil {
 			others[o.etcd] = o
 		}
 	}

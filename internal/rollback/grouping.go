@@ -11,81 +11,81 @@ import (
 
 const (
 	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two small lists each.
-	tiesPerRound = 20
+	groupedPerRound = 20
 	// tieTimeout bounds how long a recovery is held up by others that are assigned with its stream.
-	tieTimeout = 2 * time.Second
+	groupTimeout = 2 * time.Second
 )
 
 // ties finds out which streams are in one etcd.
-type ties struct {
+type grouping struct {
 	all   *Streams
 	turn  chan struct{}    // holds one while streams are tied
 	tried map[*Stream]bool // of which it was looked lately in which etcd they are; of who has the turn
 }
 
-func tiesOf(all *Streams) *ties {
-	return &ties{all: all, turn: make(chan struct{}, 1), tried: map[*Stream]bool{}}
+func newGrouping(all *Streams) *grouping {
+	return &grouping{all: all, turn: make(chan struct{}, 1), tried: map[*Stream]bool{}}
 }
 
 // some ties a few streams. Those for which the server did not answer have their turn again after all others.
-func (t *ties) some(ctx context.Context) error {
+func (g *grouping) groupSome(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case t.turn <- struct{}{}:
+	case g.turn <- struct{}{}:
 	}
-	defer func() { <-t.turn }()
-	return t.tie(ctx, t.untied(nil))
+	defer func() { <-g.turn }()
+	return g.group(ctx, g.ungrouped(nil))
 }
 
 // first ties the stream, and some others with it. Otherwise, when a server returns, each stream would ask for itself about
 // each other one. The error is that ctx has ended. If the server does not answer for the stream, whatever asks about it finds
 // that out.
-func (t *ties) first(ctx context.Context, c *Stream) error {
-	bounded, cancel := context.WithTimeout(ctx, tieTimeout)
+func (g *grouping) groupFirst(ctx context.Context, c *Stream) error {
+	bounded, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	select {
 	case <-bounded.Done():
 		return ctx.Err()
-	case t.turn <- struct{}{}:
+	case g.turn <- struct{}{}:
 	}
-	defer func() { <-t.turn }()
-	if untied := t.untied(c); slices.Contains(untied, c) {
-		_ = t.tie(bounded, untied) // What failed is asked again, by the prober or by who needs it.
+	defer func() { <-g.turn }()
+	if ungrouped := g.ungrouped(c); slices.Contains(ungrouped, c) {
+		_ = g.group(bounded, ungrouped) // What failed is asked again, by the prober or by who needs it.
 	}
 	return ctx.Err()
 }
 
 // tie ties streams to one etcd or another. Those for which the server answers are listed between two lists of each etcd that is
 // known (I4).
-func (t *ties) tie(ctx context.Context, untied []*Stream) error {
-	if len(untied) == 0 {
-		clear(t.tried)
+func (g *grouping) group(ctx context.Context, ungrouped []*Stream) error {
+	if len(ungrouped) == 0 {
+		clear(g.tried)
 		return nil
 	}
-	heads := t.heads()
-	before, failed := nowOf(ctx, slices.Concat(untied, heads))
+	representatives := g.representatives()
+	before, failed := revisionsNow(ctx, slices.Concat(ungrouped, representatives))
 	answers := func(c *Stream) bool { _, answered := before[c]; return answered }
-	answering := slices.DeleteFunc(slices.Clone(untied), func(c *Stream) bool { return !answers(c) })
-	heads = slices.DeleteFunc(heads, func(h *Stream) bool { return !answers(h) })
-	if len(heads) == 0 && len(answering) > 0 {
-		heads = []*Stream{answering[0]}
+	answering := slices.DeleteFunc(slices.Clone(ungrouped), func(c *Stream) bool { return !answers(c) })
+	representatives = slices.DeleteFunc(representatives, func(h *Stream) bool { return !answers(h) })
+	if len(representatives) == 0 && len(answering) > 0 {
+		representatives = []*Stream{answering[0]}
 	}
-	at, failedThen := nowOf(ctx, answering)
-	after, failedLast := nowOf(ctx, heads)
+	at, failedThen := revisionsNow(ctx, answering)
+	after, failedLast := revisionsNow(ctx, representatives)
 	failed = errors.Join(failed, failedThen, failedLast)
-	for _, c := range untied {
-		t.tried[c] = true
-		beside := slices.IndexFunc(heads, func(h *Stream) bool {
+	for _, c := range ungrouped {
+		g.tried[c] = true
+		sharing := slices.IndexFunc(representatives, func(h *Stream) bool {
 			return before[h] != 0 && before[h] <= at[c] && at[c] <= after[h]
 		})
 		switch {
 		case !answers(c), ctx.Err() != nil:
-		case beside >= 0:
-			join(heads[beside], c)
-			t.isTied(c)
+		case sharing >= 0:
+			join(representatives[sharing], c)
+			g.noteGrouped(c)
 		default:
-			failed = errors.Join(failed, t.find(ctx, c, answers))
+			failed = errors.Join(failed, g.find(ctx, c, answers))
 		}
 	}
 	return failed
@@ -93,41 +93,41 @@ func (t *ties) tie(ctx context.Context, untied []*Stream) error {
 
 // find finds the etcd of the stream among those of others. If it is none of them, the stream has an etcd of its own. find waits
 // for no etcd that does not answer. Whether the two are one is found out when it matters, and asking both costs little.
-func (t *ties) find(ctx context.Context, c *Stream, answers func(*Stream) bool) error {
-	for _, head := range t.heads() {
-		if !answers(head) {
+func (g *grouping) find(ctx context.Context, c *Stream, answers func(*Stream) bool) error {
+	for _, representative := range g.representatives() {
+		if !answers(representative) {
 			continue
 		}
-		together, err := sameEtcd(ctx, head, c, (*asker).now)
+		same, err := sameEtcd(ctx, representative, c, (*asker).now)
 		if err != nil {
 			return err
 		}
-		if together {
+		if same {
 			break
 		}
 	}
-	t.isTied(c)
+	g.noteGrouped(c)
 	return nil
 }
 
-func (t *ties) isTied(c *Stream) {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	c.etcd.tied = true
+func (g *grouping) noteGrouped(c *Stream) {
+	g.all.mu.Lock()
+	defer g.all.mu.Unlock()
+	c.etcd.grouped = true
 }
 
 // untied gives some followed streams whose etcd was not looked for yet, one of each group that was found to be together. First
 // comes first, if it is such a stream, then the busiest, because others want to know of them.
-func (t *ties) untied(first *Stream) (found []*Stream) {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	order := slices.SortedStableFunc(slices.Values(t.all.streams), func(a, b *Stream) int { return cmp.Compare(b.claims.count, a.claims.count) })
+func (g *grouping) ungrouped(first *Stream) (found []*Stream) {
+	g.all.mu.Lock()
+	defer g.all.mu.Unlock()
+	order := slices.SortedStableFunc(slices.Values(g.all.streams), func(a, b *Stream) int { return cmp.Compare(b.claims.count, a.claims.count) })
 	if first != nil {
 		order = slices.Insert(order, 0, first)
 	}
 	known := map[*etcd]bool{}
 	for _, c := range order {
-		if comparesLocked(c) && !c.etcd.tied && !known[c.etcd] && !t.tried[c] && len(found) < tiesPerRound {
+		if comparesLocked(c) && !c.etcd.grouped && !known[c.etcd] && !g.tried[c] && len(found) < groupedPerRound {
 			known[c.etcd] = true
 			found = append(found, c)
 		}
@@ -136,12 +136,12 @@ func (t *ties) untied(first *Stream) (found []*Stream) {
 }
 
 // heads are one stream of each etcd.
-func (t *ties) heads() (found []*Stream) {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
+func (g *grouping) representatives() (found []*Stream) {
+	g.all.mu.Lock()
+	defer g.all.mu.Unlock()
 	known := map[*etcd]bool{}
-	for _, c := range t.all.streams {
-		if comparesLocked(c) && c.etcd.tied && !known[c.etcd] {
+	for _, c := range g.all.streams {
+		if comparesLocked(c) && c.etcd.grouped && !known[c.etcd] {
 			known[c.etcd] = true
 			found = append(found, c)
 		}
@@ -151,11 +151,11 @@ func (t *ties) heads() (found []*Stream) {
 
 // comparesLocked reports whether the present resource versions of the stream can be compared with those of others.
 func comparesLocked(c *Stream) bool {
-	return c.following.asks() && c.place.position != 0 && !c.history.reversed
+	return c.following.canAsk() && c.progress.position != 0 && !c.history.rolledBack
 }
 
 // nowOf finds out where streams are, all at once: the server may hang for many. It gives those for which the server answers.
-func nowOf(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
+func revisionsNow(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
 	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
 	for i, c := range streams {
@@ -172,12 +172,12 @@ func nowOf(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, faile
 }
 
 // askAll finds out for which streams the server does not answer now.
-func askAll(ctx context.Context, streams []*Stream) (silent map[*Stream]bool, failed error) {
-	at, failed := nowOf(ctx, streams)
-	silent = map[*Stream]bool{}
+func findUnanswered(ctx context.Context, streams []*Stream) (unanswered map[*Stream]bool, failed error) {
+	at, failed := revisionsNow(ctx, streams)
+	unanswered = map[*Stream]bool{}
 	for _, c := range streams {
 		_, answered := at[c]
-		silent[c] = !answered
+		unanswered[c] = !answered
 	}
-	return silent, failed
+	return unanswered, failed
 }

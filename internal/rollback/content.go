@@ -16,16 +16,16 @@ import (
 )
 
 // renewalPage is how many objects of a list are compared with the same list of etcd.
-const renewalPage = 500
+const comparePage = 500
 
 // agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
 // server knows that its cache is not to be trusted, or never uses the cache for such lists.
-func (a *asker) agrees(ctx context.Context) (bool, error) {
-	at, cached, err := a.digest(ctx, metav1.ListOptions{Limit: renewalPage})
+func (a *asker) listMatchesEtcd(ctx context.Context) (bool, error) {
+	at, cached, err := a.digest(ctx, metav1.ListOptions{Limit: comparePage})
 	if err != nil {
 		return false, err
 	}
-	_, exact, err := a.digest(ctx, metav1.ListOptions{Limit: renewalPage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	_, exact, err := a.digest(ctx, metav1.ListOptions{Limit: comparePage, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
 	return cached == exact, err
 }
 
@@ -34,7 +34,7 @@ func (a *asker) digest(ctx context.Context, options metav1.ListOptions) (at stri
 	hash := sha256.New()
 	var pages paging.Guard
 	for {
-		list, err := a.in("").ListWithContext(ctx, options)
+		list, err := a.listerFor("").ListWithContext(ctx, options)
 		if err != nil {
 			return "", digest, fmt.Errorf("list %s to compare: %w", a.name, err)
 		}
@@ -65,11 +65,11 @@ func (a *asker) digest(ctx context.Context, options metav1.ListOptions) (at stri
 
 // sameMetadata compares what tells when an object was written, so that one revision has it twice only in two histories. Labels and annotations
 // are no such evidence: rules of redaction, erasures, and conversion to another served version make them others in one history.
-func (a *asker) sameMetadata(o *kube.Object, w witness) bool {
-	if w.doc == nil || a.canonical == nil {
+func (a *asker) sameMetadata(o *kube.Object, v servedVersion) bool {
+	if v.doc == nil || a.canonical == nil {
 		return true
 	}
-	was := w.doc()
+	was := v.doc()
 	if was == nil {
 		return true
 	}
@@ -79,14 +79,14 @@ func (a *asker) sameMetadata(o *kube.Object, w witness) bool {
 	type manager struct {
 		Time metav1.Time `json:"time"`
 	}
-	return matching[metav1.Time](was, o.Doc(), "/metadata/creationTimestamp") &&
-		matching[metav1.Time](was, o.Doc(), "/metadata/deletionTimestamp") &&
-		matching[int64](was, o.Doc(), "/metadata/generation") &&
-		matching[[]manager](was, o.Doc(), "/metadata/managedFields")
+	return fieldMatches[metav1.Time](was, o.Doc(), "/metadata/creationTimestamp") &&
+		fieldMatches[metav1.Time](was, o.Doc(), "/metadata/deletionTimestamp") &&
+		fieldMatches[int64](was, o.Doc(), "/metadata/generation") &&
+		fieldMatches[[]manager](was, o.Doc(), "/metadata/managedFields")
 }
 
 // matching compares two objects at a path. What cannot be read was redacted or erased, and says nothing.
-func matching[T any](a, b patch.Doc, path string) bool {
+func fieldMatches[T any](a, b patch.Doc, path string) bool {
 	was, readable := valueAt[T](a, path)
 	is, both := valueAt[T](b, path)
 	return !readable || !both || reflect.DeepEqual(was, is)
@@ -115,20 +115,20 @@ type writtenManager struct {
 }
 
 // reduced is the witness without what need not be kept in memory.
-func (w witness) reduced() witness {
-	if w.doc == nil {
-		return w
+func (v servedVersion) reduced() servedVersion {
+	if v.doc == nil {
+		return v
 	}
 	var kept struct {
 		Metadata writtenAt `json:"metadata"`
 	}
-	doc := w.doc()
-	w.doc = nil
+	doc := v.doc()
+	v.doc = nil
 	if doc == nil || json.Unmarshal(doc, &kept) != nil {
-		return w
+		return v
 	}
 	if text, err := json.Marshal(kept); err == nil {
-		w.doc = func() patch.Doc { return text }
+		v.doc = func() patch.Doc { return text }
 	}
-	return w
+	return v
 }

@@ -82,7 +82,7 @@ func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	c, server = undetected(t)
 	require.NoError(t, c.all.lookBack(t.Context()))
-	require.True(t, c.HasLeft())
+	require.True(t, c.RolledBack())
 	return c, server
 }
 
@@ -104,7 +104,7 @@ func undetected(t *testing.T) (c *Stream, server *watchCache) {
 	return c, server
 }
 
-func (w *watchCache) shows() []any {
+func (w *watchCache) page() []any {
 	var page []any
 	for _, o := range w.cached {
 		page = append(page, o)
@@ -116,12 +116,12 @@ func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
-			require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
+			require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
 			time.Sleep(30 * time.Second)
 		}
 		require.Equal(t, "47", server.watched[0], "before the newest that both histories have")
 		server.begun, server.now = 90, 95 // restarted
-		require.NoError(t, truthful(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.page()))
 	})
 }
 
@@ -130,11 +130,13 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 		change func(c *Stream, server *watchCache)
 		listed string
 	}{
-		"it cannot be watched from what both have":           {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
-		"it is not where the old one was":                    {func(*Stream, *watchCache) {}, "74"},
-		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) { c.trust.doubt.reach, c.trust.doubt.begins = 48, time.Now() }, "80"},
+		"it cannot be watched from what both have": {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
+		"it is not where the old one was":          {func(*Stream, *watchCache) {}, "74"},
+		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) {
+			c.trust.cacheCheck.watchableFrom, c.trust.cacheCheck.begunAfter = 48, time.Now()
+		}, "80"},
 		"there is none": {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
-		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.trust.doubt.began = time.Now() }, "80"},
+		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.trust.cacheCheck.watchableSince = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,7 +144,7 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 				test.change(c, server)
 				server.now, _ = strconv.Atoi(test.listed)
 				server.versions, server.cached = server.versions[:3], server.cached[:2]
-				require.NoError(t, truthful(t, c, test.listed, server.shows()))
+				require.NoError(t, truthful(t, c, test.listed, server.page()))
 			})
 		})
 	}
@@ -157,9 +159,9 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		quiet.following.opened = c.following.opened
 		join(c, quiet)
 		require.NoError(t, c.all.lookBack(t.Context()))
-		require.True(t, quiet.HasLeft())
+		require.True(t, quiet.RolledBack())
 		at := func(c *Stream, listed string) string {
-			at, err := c.Truthful(t.Context(), listed, server.shows())
+			at, err := c.Truthful(t.Context(), listed, server.page())
 			require.NoError(t, err)
 			return at
 		}
@@ -174,11 +176,11 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		server.now = 99
 		require.Equal(t, "95", at(quiet, "99"))
 		require.Equal(t, "95", at(quiet, "93"), "its list began before")
-		time.Sleep(2 * baseFor)
+		time.Sleep(2 * commonListFor)
 		require.Equal(t, "99", at(quiet, "99"), "that was too long ago")
-		time.Sleep(2 * baseFor)
+		time.Sleep(2 * commonListFor)
 		require.Equal(t, "95", at(quiet, "95"), "and here it begins again")
-		quiet.trust.doubt = nil
+		quiet.trust.cacheCheck = nil
 		require.Empty(t, at(quiet, "99"), "its cache may have something of the old history after 95")
 		quiet.Listing(delta.CauseHistoryReversed)
 		quiet.Listed("99")
@@ -188,7 +190,7 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		proof, err := c.Reversed(t.Context(), "95")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
-		require.Zero(t, c.etcd.base, "the next history has a list of its own")
+		require.Zero(t, c.etcd.commonList, "the next history has a list of its own")
 	})
 }
 
@@ -196,16 +198,16 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.trust.doubt.reach = 48
-		require.Error(t, truthful(t, c, "80", server.shows()))
+		c.trust.cacheCheck.watchableFrom = 48
+		require.Error(t, truthful(t, c, "80", server.page()))
 		require.Equal(t, []string{"75"}, server.watched)
 		server.now = 85
-		require.Error(t, truthful(t, c, "85", server.shows()))
-		time.Sleep(2 * watchedBack)
-		server.begun, server.events, server.now = 90, eventsBack, 95
-		require.Error(t, truthful(t, c, "95", server.shows()), "so old a place may have been forgotten by the old one, too")
+		require.Error(t, truthful(t, c, "85", server.page()))
+		time.Sleep(2 * minWindow)
+		server.begun, server.events, server.now = 90, minWindowEvents, 95
+		require.Error(t, truthful(t, c, "95", server.page()), "so old a place may have been forgotten by the old one, too")
 		server.begun, server.now = 100, 105
-		require.NoError(t, truthful(t, c, "105", server.shows()))
+		require.NoError(t, truthful(t, c, "105", server.page()))
 		require.Equal(t, []string{"75", "79", "84", "90", "94"}, server.watched)
 	})
 }
@@ -214,11 +216,11 @@ func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.
 func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.trust.doubt.reach = 48
-		require.Error(t, truthful(t, c, "80", server.shows()))
-		time.Sleep(2 * watchedBack)
+		c.trust.cacheCheck.watchableFrom = 48
+		require.Error(t, truthful(t, c, "80", server.page()))
+		time.Sleep(2 * minWindow)
 		server.begun, server.now = 90, 95
-		require.NoError(t, truthful(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.page()))
 		require.Equal(t, []string{"75", "79", "90"}, server.watched)
 	})
 }
@@ -226,14 +228,14 @@ func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing
 // A recorder was killed while it held a list back, or had not come to it yet.
 func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *testing.T) {
 	for name, test := range map[string]struct {
-		begun    int
-		events   int
-		listed   string
-		believed bool
+		begun   int
+		events  int
+		listed  string
+		trusted bool
 	}{
 		"it is the one that served what was undone":  {5, 0, "80", false},
-		"it may be the one that did":                 {70, eventsBack, "80", false},
-		"it was begun since":                         {70, eventsBack - 1, "80", true},
+		"it may be the one that did":                 {70, minWindowEvents, "80", false},
+		"it was begun since":                         {70, minWindowEvents - 1, "80", true},
 		"it is not where the one was that served it": {5, 0, "55", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,14 +246,14 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 				c := New(Options{}).Add(Spec{Name: "configmaps"})
 				c.ListWith(server.lister)
 				c.Recall(Recalled{Position: "60", Newest: []string{"58"}})
-				c.Recall(Recalled{Left: true})
+				c.Recall(Recalled{RolledBack: true})
 				for range 2 {
-					err := truthful(t, c, test.listed, server.shows())
-					require.Equal(t, test.believed, err == nil, err)
-					time.Sleep(2 * watchedBack)
+					err := truthful(t, c, test.listed, server.page())
+					require.Equal(t, test.trusted, err == nil, err)
+					time.Sleep(2 * minWindow)
 				}
-				time.Sleep(checkedAfter)
-				require.NoError(t, truthful(t, c, test.listed, server.shows()), "the server has looked whether it is what etcd has")
+				time.Sleep(comparedWithin)
+				require.NoError(t, truthful(t, c, test.listed, server.page()), "the server has looked whether it is what etcd has")
 			})
 		})
 	}
@@ -261,7 +263,7 @@ func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.cut = true
-		require.ErrorIs(t, truthful(t, c, "80", server.shows()), io.ErrUnexpectedEOF)
+		require.ErrorIs(t, truthful(t, c, "80", server.page()), io.ErrUnexpectedEOF)
 	})
 }
 
@@ -272,8 +274,8 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 		c := New(Options{}).Add(Spec{Name: "configmaps"})
 		c.ListWith(server.lister)
 		c.Recall(Recalled{Position: "60"})
-		c.Recall(Recalled{Left: true, Spooled: "70"})
-		require.Error(t, truthful(t, c, "80", server.shows()))
+		c.Recall(Recalled{RolledBack: true, Spooled: "70"})
+		require.Error(t, truthful(t, c, "80", server.page()))
 	})
 }
 
@@ -281,14 +283,14 @@ func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.checked = true
-		require.Error(t, truthful(t, c, "80", server.shows()))
-		time.Sleep(checkedAfter)
-		require.Error(t, truthful(t, c, "80", server.shows()), "it is not what etcd has")
+		require.Error(t, truthful(t, c, "80", server.page()))
+		time.Sleep(comparedWithin)
+		require.Error(t, truthful(t, c, "80", server.page()), "it is not what etcd has")
 		server.cached = server.versions
-		require.Error(t, truthful(t, c, "80", server.shows()), "all that is listed is not compared with each attempt")
-		time.Sleep(checkedAgain)
-		require.NoError(t, truthful(t, c, "80", server.shows()))
-		require.NoError(t, truthful(t, c, "80", server.shows()))
+		require.Error(t, truthful(t, c, "80", server.page()), "all that is listed is not compared with each attempt")
+		time.Sleep(compareAgainAfter)
+		require.NoError(t, truthful(t, c, "80", server.page()))
+		require.NoError(t, truthful(t, c, "80", server.page()))
 	})
 }
 
@@ -297,14 +299,14 @@ func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
 	server.cached = server.versions
 	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.ListWith(server.lister)
-	c.trust.cached = window{}
-	require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, truthful(t, c, "80", server.shows()))
+	c.trust.window = window{}
+	require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
+	require.NoError(t, truthful(t, c, "80", server.page()))
 	require.Empty(t, server.watched)
 }
 
-func servedAsWitness(name, uid string, rv int) witness {
-	return witnessOf(servedAs(name, uid, rv), uint64(rv))
+func servedAsVersion(name, uid string, rv int) servedVersion {
+	return versionOf(servedAs(name, uid, rv), uint64(rv))
 }
 
 // undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60. It had come there without a version
@@ -325,11 +327,11 @@ func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	}
 	c.Reached("60")
 	require.NoError(t, all.Probe(t.Context()))
-	require.False(t, c.HasLeft())
+	require.False(t, c.RolledBack())
 	time.Sleep(10 * time.Second)
 	server.now = 51
 	require.NoError(t, all.Probe(t.Context()))
-	require.True(t, c.HasLeft())
+	require.True(t, c.RolledBack())
 	return c, server
 }
 
@@ -339,7 +341,7 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 		server.now = 80
 		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
-		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
 	})
 }
 
@@ -353,6 +355,6 @@ func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.all.mu.Lock()
 		defer c.all.mu.Unlock()
-		require.NotNil(t, doubtLocked(c, &fork{}))
+		require.NotNil(t, newCacheCheckLocked(c, &fork{}))
 	})
 }

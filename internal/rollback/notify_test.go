@@ -19,8 +19,8 @@ func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.Listed("")
-		require.True(t, c.HasLeft())
-		require.Error(t, truthful(t, c, "80", server.shows()))
+		require.True(t, c.RolledBack())
+		require.Error(t, truthful(t, c, "80", server.page()))
 	})
 }
 
@@ -34,7 +34,7 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.True(t, finder.HasLeft())
+		require.True(t, finder.RolledBack())
 		late.Listed("")
 		late.Reached("60")
 		proof, err := late.Reversed(t.Context(), "60")
@@ -47,20 +47,20 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		announced := make(chan struct{})
-		close(announced)
-		all.announced = announced
+		allAdded := make(chan struct{})
+		close(allAdded)
+		all.allAdded = allAdded
 		finder, _ := followed(all, "aggregated", &archive{now: 5}, 60, servedAs("lost", "3", 50))
 		_, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.True(t, finder.HasLeft())
+		require.True(t, finder.RolledBack())
 		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
 		finder.Follow(nil)
-		late, told := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
+		late, notified := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
 		_, err = late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -68,7 +68,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		down := &archive{now: 80}
-		c, told := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}, 10)
+		c, notified := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}, 10)
 		d, _ := followed(all, "routes", down, 10)
 		join(c, d)
 		for i, o := range []*kube.Object{servedAs("a", "1", 40), servedAs("lost", "3", 56), servedAs("c", "3", 58)} {
@@ -80,7 +80,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 		}
 		down.fails = apierrors.NewServiceUnavailable("down")
 		_ = all.lookBack(t.Context())
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 			streams = append(streams, c)
 		}
 		for i := range 600 {
-			time.Sleep(trailEvery)
+			time.Sleep(ringEvery)
 			o := servedAs(fmt.Sprint("o", i), "1", 1000+i)
 			etcd.versions = append(etcd.versions, o)
 			streams[i%many].Saw(o, false)
@@ -114,7 +114,7 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 		running.Wait()
 		for i, err := range errs {
 			require.NoError(t, err)
-			require.True(t, streams[i].HasLeft())
+			require.True(t, streams[i].RolledBack())
 		}
 		require.Less(t, etcd.asked.Load()-before, int64(3*many), "where the histories have parted is asked once")
 	})
@@ -125,9 +125,9 @@ func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) 
 	all := New(Options{})
 	c, _ := followed(all, "configmaps", &archive{}, 0)
 	c.Recall(Recalled{Position: "213", Newest: []string{"214"}})
-	require.False(t, c.place.servedHere(213))
-	require.False(t, c.place.servedHere(214))
-	require.True(t, c.place.servedHere(215))
+	require.False(t, c.progress.servedHere(213))
+	require.False(t, c.progress.servedHere(214))
+	require.True(t, c.progress.servedHere(215))
 }
 
 // The rules have changed. Etcd was put back when no recorder ran.
@@ -142,5 +142,5 @@ func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T)
 	proof, err = c.Reversed(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not come to")
-	require.True(t, c.HasLeft())
+	require.True(t, c.RolledBack())
 }

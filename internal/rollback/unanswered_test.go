@@ -38,7 +38,7 @@ func (h *hanging) lister(string) cache.ListerWithContext { return h }
 
 // A list from its cache lacks what was written in the new history.
 func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
-	for name, silence := range map[string]func(*Stream, *archive){
+	for name, stop := range map[string]func(*Stream, *archive){
 		"it is down":    func(_ *Stream, etcd *archive) { etcd.fails = errDown },
 		"it is refused": func(c *Stream, _ *archive) { c.Interrupted(delta.CauseForbidden) },
 		"it is stopped": func(c *Stream, _ *archive) { c.Follow(nil) },
@@ -51,14 +51,14 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 				d, _ := followed(all, "routes", down, 60, servedAs("undone", "7", 58))
 				join(c, d)
 				d.Watching("10")
-				time.Sleep(2 * opensFor)
-				silence(d, down)
+				time.Sleep(2 * acceptedAfter)
+				stop(d, down)
 				// What proves it is on record, and was served to nobody of this process.
-				require.NoError(t, c.found(t.Context(), evidence{"proof", servedAsWitness("lost", "2", 50), 50, true, time.Time{}, 0}))
-				require.True(t, d.HasLeft())
-				p, err := d.trust.doubt.fork.find(t.Context())
+				require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "2", 50), 50, true, time.Time{}, 0}))
+				require.True(t, d.RolledBack())
+				p, err := d.trust.cacheCheck.fork.find(t.Context())
 				require.NoError(t, err)
-				require.False(t, p.until.IsZero(), "and so its cache is in doubt")
+				require.False(t, p.newSince.IsZero(), "and so its cache is in doubt")
 			})
 		})
 	}
@@ -89,7 +89,7 @@ func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
 		_, err := all.streams[0].Reversed(t.Context(), "1600")
 		require.NoError(t, err)
 		for _, c := range all.streams {
-			require.True(t, c.HasLeft())
+			require.True(t, c.RolledBack())
 		}
 		require.Less(t, etcd.asked.Load(), int64(many*10))
 	})
@@ -97,23 +97,23 @@ func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
 
 // Who does not answer may be met first, as the only one of its etcd.
 func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
-	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * tiesPerRound} {
+	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * groupedPerRound} {
 		t.Run(name, func(t *testing.T) {
 			all := New(Options{})
 			for i := range many {
 				followed(all, "routes"+strconv.Itoa(i), &archive{fails: errDown}, 60)
 			}
 			etcd := &archive{now: 100}
-			_, told := followed(all, "configmaps", etcd, 60)
-			beside, toldBeside := followed(all, "services", etcd, 50)
+			_, notified := followed(all, "configmaps", etcd, 60)
+			neighbour, notifiedNeighbour := followed(all, "services", etcd, 50)
 			for range 4 {
 				_ = all.Probe(t.Context())
 			}
-			require.True(t, knownTogether(all.streams[many], beside))
+			require.True(t, knownSameEtcd(all.streams[many], neighbour))
 			etcd.now = 55
 			require.Error(t, all.Probe(t.Context()))
-			require.Len(t, *told, 1)
-			require.Len(t, *toldBeside, 1)
+			require.Len(t, *notified, 1)
+			require.Len(t, *notifiedNeighbour, 1)
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		c, told := followed(all, "configmaps", &archive{now: 55}, 60)
+		c, notified := followed(all, "configmaps", &archive{now: 55}, 60)
 		for i := range 10 {
 			d, _ := followed(all, "routes"+strconv.Itoa(i), nil, 60)
 			d.ListWith((&hanging{hangs: true}).lister)
@@ -129,7 +129,7 @@ func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
 		began := time.Now()
 		proof, err := c.Reversed(t.Context(), "60")
 		require.NoError(t, err, "they will be told when they answer")
-		require.Equal(t, []string{proof}, *told)
+		require.Equal(t, []string{proof}, *notified)
 		require.LessOrEqual(t, time.Since(began), 3*askTimeout)
 	})
 }
@@ -139,26 +139,26 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		finder, _ := followed(all, "routes", etcd, 60, servedAs("lost", "3", 50))
-		beside, _ := followed(all, "configmaps", etcd, 60)
-		join(finder, beside)
+		neighbour, _ := followed(all, "configmaps", etcd, 60)
+		join(finder, neighbour)
 		proof, err := finder.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
 		down := &archive{fails: errDown}
 		finder.ListWith(down.lister)
-		late, told := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
+		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
 		got, err := late.Reversed(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
-		require.Equal(t, []string{proof}, *told)
+		require.Equal(t, []string{proof}, *notified)
 
-		apart, told := followed(all, "metrics", &archive{fails: errDown}, 60)
+		apart, notified := followed(all, "metrics", &archive{fails: errDown}, 60)
 		apart.Recall(Recalled{Position: "60"})
 		_, err = apart.Reversed(t.Context(), "60")
 		require.Error(t, err, "nor is it known of one that does not answer itself")
-		require.Empty(t, *told)
+		require.Empty(t, *notified)
 	})
 }
 
@@ -175,14 +175,14 @@ func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.
 			}
 		}
 		kept := servedAs("kept", "1", 71)
-		c, told := followed(all, "configmaps", &archive{now: 100, versions: []*kube.Object{kept}}, 60)
+		c, notified := followed(all, "configmaps", &archive{now: 100, versions: []*kube.Object{kept}}, 60)
 		join(all.streams[0], c)
 		c.Saw(servedAs("lost", "1", 70), false)
 		time.Sleep(time.Millisecond)
 		c.Saw(kept, false)
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 		require.LessOrEqual(t, time.Since(began), 4*askTimeout, "nor the question where histories have parted more than once")
 	})
 }
@@ -191,7 +191,7 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		server := &hanging{archive: &archive{now: 100}}
-		c, told := followed(all, "routes", server.archive, 60)
+		c, notified := followed(all, "routes", server.archive, 60)
 		c.ListWith(server.lister)
 		for i := range samplesPerProbe {
 			time.Sleep(time.Second)
@@ -204,10 +204,10 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
-		require.Len(t, slices.Concat(c.sampled.due.kept, c.sampled.paused.kept), samplesPerProbe)
+		require.Len(t, slices.Concat(c.samples.pending.kept, c.samples.beforePause.kept), samplesPerProbe)
 		server.hangs = false
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *told, 1)
+		require.Len(t, *notified, 1)
 	})
 }
 
@@ -225,13 +225,13 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
-		c.trust.doubt.reach = 48 // nothing that both histories have can be watched from
-		require.Error(t, truthful(t, c, "80", server.shows()))
-		time.Sleep(checkedAfter)
-		require.ErrorContains(t, truthful(t, c, "80", server.shows()), "no such lists")
+		c.trust.cacheCheck.watchableFrom = 48 // nothing that both histories have can be watched from
+		require.Error(t, truthful(t, c, "80", server.page()))
+		time.Sleep(comparedWithin)
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "no such lists")
 		time.Sleep(20 * time.Second)
 		server.begun, server.now = 90, 95
-		require.NoError(t, truthful(t, c, "95", server.shows()))
+		require.NoError(t, truthful(t, c, "95", server.page()))
 	})
 }
 
@@ -245,7 +245,7 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	c.Follow(nil)
 	etcd.now = 55
 	require.NoError(t, all.Probe(t.Context()))
-	require.True(t, c.HasLeft())
+	require.True(t, c.RolledBack())
 	etcd.now = 100 // and nothing shows any more
 	c.Follow(func(string) {})
 	proof, err := c.Reversed(t.Context(), "50")
@@ -271,20 +271,20 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 		hang("routes")
 		require.NoError(t, all.Probe(t.Context()))
 		server.hangs = true
-		for i := range tiesPerRound - 1 {
+		for i := range groupedPerRound - 1 {
 			hang("routes" + strconv.Itoa(i))
 		}
 		good, _ := followed(all, "configmaps", etcd, 60)
 		began := time.Now()
 		require.Error(t, all.Probe(t.Context()))
 		require.LessOrEqual(t, time.Since(began), 2*askTimeout)
-		require.True(t, good.etcd.tied)
+		require.True(t, good.etcd.grouped)
 		server.hangs = false
 		for range 2 {
 			require.NoError(t, all.Probe(t.Context()))
 		}
 		for _, c := range all.streams {
-			require.Equal(t, c != good, knownTogether(c, all.streams[0]))
+			require.Equal(t, c != good, knownSameEtcd(c, all.streams[0]))
 		}
 	})
 }
@@ -293,17 +293,17 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMore(t *testing.T) {
 	etcd := &archive{now: 100}
 	all := New(Options{})
-	beside, told := followed(all, "configmaps", etcd, 60)
+	neighbour, notified := followed(all, "configmaps", etcd, 60)
 	require.NoError(t, all.Probe(t.Context()))
 	gone, _ := followed(all, "widgets", etcd, 50)
-	join(gone, beside)
+	join(gone, neighbour)
 	gone.Follow(nil)
 	for range 2 {
 		require.NoError(t, all.Probe(t.Context()))
 	}
 	etcd.now = 55
 	require.NoError(t, all.Probe(t.Context()))
-	require.Len(t, *told, 1)
+	require.Len(t, *notified, 1)
 }
 
 // Its cache is not there yet, or never will be.
@@ -323,7 +323,7 @@ func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
 	c, _ := followed(all, "configmaps", etcd, 60)
 	_, err := finder.Reversed(t.Context(), "60")
 	require.NoError(t, err)
-	require.True(t, c.HasLeft())
+	require.True(t, c.RolledBack())
 	finder.ListWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
 	require.Error(t, truthful(t, finder, "55", nil))
 	require.NoError(t, truthful(t, c, "55", nil))

@@ -22,55 +22,55 @@ import (
 // so its newest versions are right. How far back a cache can be watched tells an old one from one that was begun since.
 
 const (
-	// watchedBack is for how long, at least, a watch cache can be watched back. API servers keep all events of 75 seconds, and
-	// the newest eventsBack in any case.
-	watchedBack = time.Minute
-	eventsBack  = 100
-	// quietFor is how long what a watch cache has for a watch takes to come at most.
-	quietFor = 2 * time.Second
-	// checkedAfter is how long an API server takes at most to compare its caches with etcd: every five minutes, and up to half
+	// minWindow is for how long, at least, a watch cache can be watched back. API servers keep all events of 75 seconds, and
+	// the newest minWindowEvents in any case.
+	minWindow       = time.Minute
+	minWindowEvents = 100
+	// nextEventWithin is how long what a watch cache has for a watch takes to come at most.
+	nextEventWithin = 2 * time.Second
+	// comparedWithin is how long an API server takes at most to compare its caches with etcd: every five minutes, and up to half
 	// as much. If a cache differs, lists at exact resource versions come from etcd after that.
-	checkedAfter = 8 * time.Minute
-	// checkedAgain is how long after a comparison that found no proof the next one comes: it takes two whole lists.
-	checkedAgain = time.Minute
+	comparedWithin = 8 * time.Minute
+	// compareAgainAfter is how long after a comparison that found no proof the next one comes: it takes two whole lists.
+	compareAgainAfter = time.Minute
 )
 
 // doubt is what is known of the watch cache of a stream that has left a history.
-type doubt struct {
+type cacheCheck struct {
 	window
-	past uint64 // the newest that it has served: it never goes back behind that
-	fork *fork
+	newest uint64 // the newest that it has served: it never goes back behind that
+	fork   *fork
 	// mark is where it could be watched from, and when that was seen.
-	mark   uint64
-	marked time.Time
-	check  time.Time // when to compare it with etcd
+	watchable   uint64
+	watchableAt time.Time
+	compareAt   time.Time // when to compare it with etcd
 }
 
 // doubtOf is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
-func doubtOf(cached window, past uint64, f *fork) *doubt {
-	if cached.reach == 0 {
+func newCacheCheck(cached window, newest uint64, f *fork) *cacheCheck {
+	if cached.watchableFrom == 0 {
 		return nil
 	}
 	now := time.Now()
-	d := &doubt{window: cached, past: past, fork: f, mark: past, marked: now, check: now.Add(checkedAfter)}
-	if d.anew {
-		d.reach, d.marked = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
+	c := &cacheCheck{window: cached, newest: newest, fork: f, watchable: newest, watchableAt: now, compareAt: now.Add(comparedWithin)}
+	if c.refused {
+		c.watchableFrom, c.watchableAt = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
-	d.recent = slices.Clone(d.recent) // The watch that is open may serve more.
-	return d
+	c.recent = slices.Clone(c.recent) // The watch that is open may serve more.
+	return c
 }
 
 // doubtOfRecord is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is not
 // known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have been
 // served.
-func doubtOfRecord(past uint64) *doubt {
-	if past == 0 {
+func recalledCacheCheck(newest uint64) *cacheCheck {
+	if newest == 0 {
 		return nil
 	}
 	now := time.Now()
-	return &doubt{
-		window: window{reach: math.MaxUint64, later: true}, past: past, fork: forkBefore(now),
-		mark: past, marked: now.Add(-2 * watchedBack), check: now.Add(checkedAfter),
+	return &cacheCheck{
+		window: window{watchableFrom: math.MaxUint64, everRefused: true}, newest: newest, fork: forkBefore(now),
+		watchable: newest, watchableAt: now.Add(-2 * minWindow), compareAt: now.Add(comparedWithin),
 	}
 }
 
@@ -78,39 +78,39 @@ func doubtOfRecord(past uint64) *doubt {
 type cacheAge int
 
 const (
-	cacheUndoubted cacheAge = iota // nothing speaks against it
-	cacheAbsent                    // there is none: lists and watches come from etcd
-	cacheNew                       // it was begun in the new history
+	cacheTrusted cacheAge = iota // nothing speaks against it
+	cacheAbsent                  // there is none: lists and watches come from etcd
+	cacheNew                     // it was begun in the new history
 )
 
 // settled returns an error while a list may come from a cache that was begun in the old history.
-func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
-	if listed < d.past {
+func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
+	if listed < c.newest {
 		return cacheNew, nil
 	}
-	p, err := d.fork.find(ctx)
+	p, err := c.fork.find(ctx)
 	if err != nil {
-		return cacheUndoubted, err
+		return cacheTrusted, err
 	}
-	if p.nothingOld() || !d.later && p.isNew(d.began) {
-		return cacheUndoubted, nil // Nothing of the old history was served to this process, or to the stream.
+	if p.nothingOld() || !c.everRefused && p.isNew(c.watchableSince) {
+		return cacheTrusted, nil // Nothing of the old history was served to this process, or to the stream.
 	}
-	if !d.begins.IsZero() && p.isNew(d.begins) {
+	if !c.begunAfter.IsZero() && p.isNew(c.begunAfter) {
 		return cacheNew, nil // It was begun when the new history was there.
 	}
 	server, watches := a.watcher()
 	if !watches {
-		return cacheUndoubted, nil
+		return cacheTrusted, nil
 	}
 	now, err := a.trueNow(ctx)
 	if err != nil {
-		return cacheUndoubted, err
+		return cacheTrusted, err
 	}
 	for _, begun := range []func() (bool, error){
-		func() (bool, error) { return d.begunSince(ctx, server) },
-		func() (bool, error) { return d.begunAnew(ctx, server, d.from(p.shared())) },
+		func() (bool, error) { return c.beganAfterFork(ctx, server) },
+		func() (bool, error) { return c.refusesOldRevision(ctx, server, c.oldRevision(p.shared())) },
 	} {
-		if anew, err := begun(); anew || err != nil {
+		if isNew, err := begun(); isNew || err != nil {
 			return cacheNew, err
 		}
 	}
@@ -118,18 +118,18 @@ func (d *doubt) settled(ctx context.Context, a *asker, listed uint64) (cacheAge,
 		return cacheAbsent, nil
 	}
 	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
-	d.mark, d.marked = max(d.mark, now-min(now, 1)), time.Now()
-	return cacheUndoubted, d.compare(ctx, a)
+	c.watchable, c.watchableAt = max(c.watchable, now-min(now, 1)), time.Now()
+	return cacheTrusted, c.compare(ctx, a)
 }
 
 // compare returns an error if the cache is not shown to have what etcd has. It compares them when that is due.
-func (d *doubt) compare(ctx context.Context, a *asker) error {
-	if !time.Now().Before(d.check) {
-		equal, err := a.agrees(ctx)
+func (c *cacheCheck) compare(ctx context.Context, a *asker) error {
+	if !time.Now().Before(c.compareAt) {
+		equal, err := a.listMatchesEtcd(ctx)
 		if equal {
 			return nil
 		}
-		d.check = time.Now().Add(checkedAgain)
+		c.compareAt = time.Now().Add(compareAgainAfter)
 		if err != nil {
 			return err
 		}
@@ -139,37 +139,37 @@ func (d *doubt) compare(ctx context.Context, a *asker) error {
 
 // begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
 // the old one was served, and can be watched from before that. Etcd was then behind it.
-func (d *doubt) begunSince(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
-	newest := d.fork.newestBefore(d.begins)
+func (c *cacheCheck) beganAfterFork(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
+	newest := c.fork.newestBefore(c.begunAfter)
 	if newest == 0 {
 		return false, nil
 	}
-	refusal, err := watchFrom(ctx, server, newest-1, opensFor, none)
+	refusal, err := watchFrom(ctx, server, newest-1, acceptedAfter, none)
 	return err == nil && refusal == nil, err
 }
 
 // begunAnew reports whether the cache refuses a revision from which it could certainly be watched before. Then it was begun
 // since.
-func (d *doubt) begunAnew(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
-	refusal, err := watchFrom(ctx, server, from, opensFor, none)
+func (c *cacheCheck) refusesOldRevision(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
+	refusal, err := watchFrom(ctx, server, from, acceptedAfter, none)
 	switch {
 	case refusal == nil || err != nil:
 		return false, err
-	case from != d.mark || time.Since(d.marked) < watchedBack:
+	case from != c.watchable || time.Since(c.watchableAt) < minWindow:
 		return true, nil
-	case d.marked.IsZero():
+	case c.watchableAt.IsZero():
 		return false, nil
 	}
-	return forgotNothing(ctx, server, refusal)
+	return droppedNothing(ctx, server, refusal)
 }
 
 // oldestWatched is how a watch cache says from where it can be watched, when it is asked for less. That is the revision at
-// which it was begun. Once it has forgotten an event, it is just before the oldest that it has. It has eventsBack events then
+// which it was begun. Once it has forgotten an event, it is just before the oldest that it has. It has minWindowEvents events then
 // (getAllEventsSinceLocked in apiserver's watch_cache.go).
 var oldestWatched = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
 // forgotNothing reports whether a cache has all events since it was begun. Then what it refuses is from before its begin.
-func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal error) (bool, error) {
+func droppedNothing(ctx context.Context, server cache.WatcherWithContext, refusal error) (bool, error) {
 	found := oldestWatched.FindStringSubmatch(refusal.Error())
 	if found == nil {
 		return false, nil
@@ -179,23 +179,23 @@ func forgotNothing(ctx context.Context, server cache.WatcherWithContext, refusal
 		return false, err
 	}
 	first, events := uint64(0), 0
-	refusal, err = watchFrom(ctx, server, oldest, quietFor, func(revision uint64) (more bool) {
+	refusal, err = watchFrom(ctx, server, oldest, nextEventWithin, func(revision uint64) (more bool) {
 		if events++; events == 1 {
 			first = revision
 		}
-		return first == oldest+1 && events < eventsBack
+		return first == oldest+1 && events < minWindowEvents
 	})
-	return err == nil && refusal == nil && (first != oldest+1 || events < eventsBack), err
+	return err == nil && refusal == nil && (first != oldest+1 || events < minWindowEvents), err
 }
 
 // from is a revision from which the old cache can certainly be watched. If possible, it is one that both histories share, from
 // which a cache that was begun since cannot be watched.
-func (d *doubt) from(shared uint64, served time.Time) uint64 {
-	few := len(d.recent) < eventsBack || d.recent[0] < shared
-	if shared > d.reach && (few || time.Since(served) < watchedBack) {
+func (c *cacheCheck) oldRevision(shared uint64, served time.Time) uint64 {
+	few := len(c.recent) < minWindowEvents || c.recent[0] < shared
+	if shared > c.watchableFrom && (few || time.Since(served) < minWindow) {
 		return shared - 1
 	}
-	return d.mark
+	return c.watchable
 }
 
 // watchFrom visits the revisions that a watch gives, until visit says no more or the watch is quiet for some time. If the

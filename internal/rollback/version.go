@@ -14,7 +14,7 @@ import (
 
 // witness is a version of an object that was served. As long as it is the newest of its object, etcd has it at each later revision
 // of the history in which it was written.
-type witness struct {
+type servedVersion struct {
 	revision        uint64
 	deleted         bool // it is the end of the object: etcd has nothing of that name at the revision
 	namespace, name string
@@ -25,63 +25,63 @@ type witness struct {
 }
 
 // witnesses is how many living objects are remembered of a stream: the newest may be deleted.
-const witnesses = 3
+const keptLiving = 3
 
-func witnessOf(o *kube.Object, revision uint64) witness {
-	return witness{revision: revision, namespace: o.Namespace, name: o.Name, uid: o.UID, doc: o.Doc}
+func versionOf(o *kube.Object, revision uint64) servedVersion {
+	return servedVersion{revision: revision, namespace: o.Namespace, name: o.Name, uid: o.UID, doc: o.Doc}
 }
 
 // living are the newest versions of living objects, in order: some of them.
-type living []witness
+type living []servedVersion
 
 // remember puts the newest version of an object in the place of an older one, or, if that was its end, forgets it.
-func (l *living) remember(w witness, deleted bool) {
-	all := slices.DeleteFunc(*l, func(other witness) bool { return other.namespace == w.namespace && other.name == w.name })
+func (l *living) remember(v servedVersion, deleted bool) {
+	all := slices.DeleteFunc(*l, func(other servedVersion) bool { return other.namespace == v.namespace && other.name == v.name })
 	if !deleted {
-		all = append(all, w)
-		slices.SortStableFunc(all, func(a, b witness) int { return cmp.Compare(a.revision, b.revision) })
-		all = all[max(0, len(all)-witnesses):]
+		all = append(all, v)
+		slices.SortStableFunc(all, func(a, b servedVersion) int { return cmp.Compare(a.revision, b.revision) })
+		all = all[max(0, len(all)-keptLiving):]
 	}
 	*l = all
 }
 
 // show remembers what a page of a list holds.
-func (l *living) show(page []any) {
+func (l *living) addPage(page []any) {
 	for _, item := range page {
 		if o, ok := item.(*kube.Object); ok {
 			if revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil {
-				l.remember(witnessOf(o, revision), false)
+				l.remember(versionOf(o, revision), false)
 			}
 		}
 	}
 }
 
 // newest is the zero witness where no object is known to live.
-func (l living) newest() witness {
+func (l living) newest() servedVersion {
 	if len(l) == 0 {
-		return witness{}
+		return servedVersion{}
 	}
 	return l[len(l)-1]
 }
 
 // footprint is a version that was served when it was new.
-type footprint struct {
-	of       *Stream
-	witness            // with when it was served
-	recorded time.Time // the same by the clock of the record
-	history  int       // in which of its histories the stream was
+type observation struct {
+	stream        *Stream
+	servedVersion           // with when it was served
+	recordTime    time.Time // the same by the clock of the record
+	history       int       // in which of its histories the stream was
 }
 
 // footprintLocked is that of what a stream is served.
-func footprintLocked(c *Stream, w witness, at time.Time) footprint {
-	w.at = at
-	return footprint{c, w, c.all.now(), c.history.number}
+func observationLocked(c *Stream, v servedVersion, at time.Time) observation {
+	v.at = at
+	return observation{c, v, c.all.now(), c.history.number}
 }
 
 // step tells footprints apart.
-type step struct {
-	of       *Stream
+type observationKey struct {
+	stream   *Stream
 	revision uint64
 }
 
-func (f footprint) step() step { return step{f.of, f.revision} }
+func (o observation) key() observationKey { return observationKey{o.stream, o.revision} }
