@@ -21,47 +21,48 @@ import (
 )
 
 const (
-	// askTimeout bounds each question: a request that nobody answers must not hold the streams up.
+	// askTimeout bounds each question. A request that the server does not answer must not delay the streams.
 	askTimeout = 10 * time.Second
-	// uncachedTimeout is less than the three seconds for which a watch cache waits for a version to come. Etcd answers at
+	// uncachedTimeout is less than the three seconds for which a watch cache waits for a version. Etcd answers at
 	// once.
 	uncachedTimeout = 2 * time.Second
 )
 
-// asker asks a server about one resource, and through it the etcd that keeps it. It needs no lock.
+// asker asks a server about one resource, and through the server the etcd that keeps it. It needs no lock.
 type asker struct {
-	name       string // as logs say it
+	name       string // for logs and proofs
 	namespaced bool
 	canonical  cache.TransformFunc // brings an object into the form in which it is recorded
 	lister     atomic.Pointer[func(namespace string) cache.ListerWithContext]
 }
 
-// in gives what lists the resource in a namespace; an empty one means all.
+// listerFor returns the lister of a namespace; an empty one means all namespaces.
 func (a *asker) listerFor(namespace string) cache.ListerWithContext {
 	return (*a.lister.Load())(namespace)
 }
 
-// watcher gives what watches the resource, if the server can be watched.
+// watcher returns a client that watches the resource, if the server can be watched.
 func (a *asker) watcher() (server cache.WatcherWithContext, watches bool) {
 	server, watches = a.listerFor("").(cache.WatcherWithContext)
 	return server, watches
 }
 
-// sight is what etcd says of a witness.
+// lookResult is what etcd says of a served version.
 type lookResult int
 
 const (
-	inconclusive lookResult = iota // etcd has forgotten, or the server does not ask it
-	match                          // the object was as it was served
-	mismatch                       // it was not, or not there
-	future                         // etcd has not come to that revision
+	inconclusive lookResult = iota // etcd has compacted the revision, or the server does not say
+	match                          // etcd held the object as it was served
+	mismatch                       // etcd held another version of the object, or none
+	future                         // etcd has not reached that revision
 )
 
-// nobody stands for an object where none is known: any name will do to ask where etcd is.
+// placeholder stands for an object if none is known. To ask which revision etcd has reached, any name will do.
 var placeholder = servedVersion{name: "kuberewind"}
 
-// look asks what etcd had at a revision, for which the witness is the newest version of its object. A list of one object by name at an
-// exact revision is answered by etcd, whatever the API server's cache holds: that has no such lists.
+// look asks whether etcd held version w at a revision. w must be the newest version of its object at that revision.
+// Etcd answers a list of one object by name at an exact revision, whatever the API server's cache holds: the cache
+// has no such lists.
 func (a *asker) look(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {
 	result, err := a.lookUntilAnswered(ctx, v, revision)
 	if kube.SaysNothing(err) {
@@ -70,7 +71,8 @@ func (a *asker) look(ctx context.Context, v servedVersion, revision uint64) (loo
 	return result, err
 }
 
-// lookUntilAnswered is look for who can ask again: what a server may say while it starts, or has no etcd, is no answer.
+// lookUntilAnswered is look for a caller that can ask again. An error of a server that starts, or has no etcd, is
+// no answer: the caller gets that error.
 func (a *asker) lookUntilAnswered(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {
 	list, err := a.listOne(ctx, v, metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
@@ -81,14 +83,14 @@ func (a *asker) lookUntilAnswered(ctx context.Context, v servedVersion, revision
 	case kube.HasForgotten(err):
 		return inconclusive, nil
 	case err != nil:
-		return inconclusive, fmt.Errorf("look for what %s was at resource version %d: %w", a.name, revision, err)
+		return inconclusive, fmt.Errorf("check %s at resource version %d: %w", a.name, revision, err)
 	}
 	metadata, err := meta.ListAccessor(list)
 	if err != nil || metadata.GetResourceVersion() != strconv.FormatUint(revision, 10) {
 		return inconclusive, err
 	}
 	if odd, ok := list.(interface{ Undecodable() []error }); ok && len(odd.Undecodable()) > 0 {
-		return inconclusive, nil // Something of that name is there.
+		return inconclusive, nil // The server has an object of that name, but cannot decode it.
 	}
 	found, err := a.find(list, v)
 	switch {
@@ -102,8 +104,9 @@ func (a *asker) lookUntilAnswered(ctx context.Context, v servedVersion, revision
 	return mismatch, nil
 }
 
-// findEnd is what a list says of the end of an object. That nothing is there proves nothing: another history may have nothing
-// of that name either. Some aggregated servers serve the end with the version that was the last.
+// findEnd returns what a list says of the end of an object. If the list is empty, that proves nothing: in another
+// history the name may be missing, too. Some aggregated servers still list the object, with the version that was
+// its last.
 func (a *asker) findEnd(list runtime.Object, v servedVersion) lookResult {
 	if meta.LenList(list) == 0 {
 		return inconclusive
@@ -114,7 +117,7 @@ func (a *asker) findEnd(list runtime.Object, v servedVersion) lookResult {
 	return mismatch
 }
 
-// find reports whether a list holds what was served.
+// find reports whether a list holds the served version.
 func (a *asker) find(list runtime.Object, v servedVersion) (bool, error) {
 	items, err := meta.ExtractList(list)
 	if err != nil {
@@ -129,7 +132,8 @@ func (a *asker) find(list runtime.Object, v servedVersion) (bool, error) {
 	return false, nil
 }
 
-// lookNow is look for where etcd has forgotten the revision: what the object is now cannot be older than what was served.
+// lookNow is look for a revision that etcd has compacted. It gets the object as it is now, which cannot be older
+// than the served version.
 func (a *asker) lookNow(ctx context.Context, v servedVersion) (lookResult, error) {
 	getter, ok := a.listerFor(v.namespace).(interface {
 		Get(ctx context.Context, namespace, name string) (*kube.Object, error)
@@ -142,9 +146,9 @@ func (a *asker) lookNow(ctx context.Context, v servedVersion) (lookResult, error
 	o, err := getter.Get(ctx, v.namespace, v.name)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return inconclusive, nil // It may have been deleted since.
+		return inconclusive, nil // The object may have been deleted since.
 	case err != nil:
-		return inconclusive, fmt.Errorf("look for what is newest of %s: %w", a.name, err)
+		return inconclusive, fmt.Errorf("get the newest version of %s: %w", a.name, err)
 	}
 	switch revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64); {
 	case err != nil || revision > v.revision:
@@ -169,11 +173,12 @@ func (a *asker) listOne(ctx context.Context, v servedVersion, options metav1.Lis
 	return a.listerFor(namespace).ListWithContext(ctx, options)
 }
 
-// currentRevision is how an API server says where etcd is, to who asks for more.
+// currentRevision matches the revision of etcd in an API server's answer to a request for a higher one.
 var currentRevision = regexp.MustCompile(`current: (\d+)`)
 
-// trueNow is the revision at which etcd is, as an API server says that only knows it from etcd. Those that do not say have it asked for
-// with a list. Each such request leaves a warning in the API server's log.
+// trueNow returns the revision that etcd has reached. It requests a revision of the far future, because an API
+// server takes the refusal from etcd, not from its cache. If the refusal names no revision, a list gives it. The
+// API server logs a warning for each such request.
 func (a *asker) trueNow(ctx context.Context) (uint64, error) {
 	_, err := a.listOne(ctx, servedVersion{}, metav1.ListOptions{
 		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
@@ -186,13 +191,13 @@ func (a *asker) trueNow(ctx context.Context) (uint64, error) {
 	return a.now(ctx)
 }
 
-// now is the revision that a list says, 0 if it is none.
+// now returns the revision of a list, 0 if that is no number.
 func (a *asker) now(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	list, err := a.listerFor("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return 0, fmt.Errorf("ask where %s is: %w", a.name, err)
+		return 0, fmt.Errorf("list %s to get its resource version: %w", a.name, err)
 	}
 	metadata, err := meta.ListAccessor(list)
 	if err != nil {
@@ -200,13 +205,13 @@ func (a *asker) now(ctx context.Context) (uint64, error) {
 	}
 	revision, err := strconv.ParseUint(metadata.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0, nil // opaque versions are nobody else's
+		return 0, nil // opaque versions belong to no etcd that other streams share
 	}
 	return revision, nil
 }
 
-// uncached reports whether lists certainly come from etcd. Etcd says at once that it has not come to a future version. A cache
-// waits, and then asks for a retry.
+// uncached reports whether lists certainly come from etcd. Etcd refuses a future version at once. A cache waits for
+// it first, and then the server says to retry.
 func (a *asker) uncached(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, uncachedTimeout)
 	defer cancel()

@@ -17,36 +17,41 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds what was undone, and
-// lacks what the new history wrote meanwhile. But from where the new history has passed the old one, it follows the new one,
-// so its newest versions are right. How far back a cache can be watched tells an old one from one that was begun since.
+// An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds the undone
+// versions, and lacks what the new history wrote in their place. Once the new history has passed the old one, the
+// cache follows the new one, and its newest versions are right. So only its window shows that a cache is old: how
+// far back it can be watched.
 
 const (
-	// minWindow is for how long, at least, a watch cache can be watched back. API servers keep all events of 75 seconds, and
-	// the newest minWindowEvents in any case.
+	// minWindow is how far back, at least, a watch cache can be watched. API servers keep all events of 75
+	// seconds, and the newest minWindowEvents in any case.
 	minWindow       = time.Minute
 	minWindowEvents = 100
-	// nextEventWithin is how long what a watch cache has for a watch takes to come at most.
+	// nextEventWithin is how long the next event that a watch cache holds takes to arrive, at most.
 	nextEventWithin = 2 * time.Second
-	// comparedWithin is how long an API server takes at most to compare its caches with etcd: every five minutes, and up to half
-	// as much. If a cache differs, lists at exact resource versions come from etcd after that.
+	// comparedWithin is how long an API server takes, at most, until it has compared its caches with etcd. It
+	// compares them every 5 to 7.5 minutes. If a cache differs, the server answers lists at exact resource versions
+	// from etcd after that.
 	comparedWithin = 8 * time.Minute
-	// compareAgainAfter is how long after a comparison that found no proof the next one comes: it takes two whole lists.
+	// compareAgainAfter is the time from a comparison that proved nothing to the next one. A comparison takes two whole
+	// lists.
 	compareAgainAfter = time.Minute
 )
 
-// doubt is what is known of the watch cache of a stream that has left a history.
+// cacheCheck holds what is known of the watch cache of a rolled back stream, and checks whether the cache began in
+// the new history.
 type cacheCheck struct {
 	window
-	newest uint64 // the newest that it has served: it never goes back behind that
+	newest uint64 // the newest revision that the cache has served: a cache never goes back behind that
 	fork   *fork
-	// mark is where it could be watched from, and when that was seen.
+	// watchable is a revision from which the cache could be watched, and watchableAt is when that was seen.
 	watchable   uint64
 	watchableAt time.Time
 	compareAt   time.Time // when to compare it with etcd
 }
 
-// doubtOf is nil if the cache has served nothing to this process. Then a list is trusted if nothing speaks against it.
+// newCacheCheck returns nil if the cache has served nothing to this process. Then a list is trusted unless
+// something speaks against it.
 func newCacheCheck(cached window, newest uint64, f *fork) *cacheCheck {
 	if cached.watchableFrom == 0 {
 		return nil
@@ -56,13 +61,13 @@ func newCacheCheck(cached window, newest uint64, f *fork) *cacheCheck {
 	if c.refused {
 		c.watchableFrom, c.watchableAt = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
-	c.recent = slices.Clone(c.recent) // The watch that is open may serve more.
+	c.recent = slices.Clone(c.recent) // The open watch may serve more.
 	return c
 }
 
-// doubtOfRecord is the doubt of a stream that an earlier recorder has left waiting for a list that can be trusted. It is not
-// known whether it had reason to wait, or how far back the cache can be watched. Only what is on record is known to have been
-// served.
+// recalledCacheCheck returns the check of a stream that was rolled back while an earlier recorder ran, and was not
+// listed since. Whether that recorder had a reason to distrust the cache is not known. Nor is how far back the
+// cache can be watched. Only the versions on record are known to have been served.
 func recalledCacheCheck(newest uint64) *cacheCheck {
 	if newest == 0 {
 		return nil
@@ -74,16 +79,16 @@ func recalledCacheCheck(newest uint64) *cacheCheck {
 	}
 }
 
-// cacheAge is what is known of the cache from which a list came that can be trusted.
+// cacheAge says from which cache a trusted list comes.
 type cacheAge int
 
 const (
-	cacheTrusted cacheAge = iota // nothing speaks against it
-	cacheAbsent                  // there is none: lists and watches come from etcd
-	cacheNew                     // it was begun in the new history
+	cacheTrusted cacheAge = iota // nothing speaks against the cache
+	cacheAbsent                  // there is no cache: lists and watches come from etcd
+	cacheNew                     // the cache began in the new history
 )
 
-// settled returns an error while a list may come from a cache that was begun in the old history.
+// check returns an error as long as a list may come from a cache that began in the old history.
 func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
 	if listed < c.newest {
 		return cacheNew, nil
@@ -93,10 +98,10 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheA
 		return cacheTrusted, err
 	}
 	if p.nothingOld() || !c.everRefused && p.isNew(c.watchableSince) {
-		return cacheTrusted, nil // Nothing of the old history was served to this process, or to the stream.
+		return cacheTrusted, nil // This process, or the stream, was served nothing of the old history.
 	}
 	if !c.begunAfter.IsZero() && p.isNew(c.begunAfter) {
-		return cacheNew, nil // It was begun when the new history was there.
+		return cacheNew, nil // The cache began when the new history was there.
 	}
 	server, watches := a.watcher()
 	if !watches {
@@ -117,12 +122,13 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheA
 	if a.uncached(ctx) {
 		return cacheAbsent, nil
 	}
-	// It is known now that it can be watched from there, or from then on, whatever a comparison says.
+	// The watches have shown that the cache can be watched from there, or will be from now on. That holds whatever
+	// a comparison says.
 	c.watchable, c.watchableAt = max(c.watchable, now-min(now, 1)), time.Now()
 	return cacheTrusted, c.compare(ctx, a)
 }
 
-// compare returns an error if the cache is not shown to have what etcd has. It compares them when that is due.
+// compare returns an error unless the cache is shown to have what etcd has. It compares the two when that is due.
 func (c *cacheCheck) compare(ctx context.Context, a *asker) error {
 	if !time.Now().Before(c.compareAt) {
 		equal, err := a.listMatchesEtcd(ctx)
@@ -134,11 +140,11 @@ func (c *cacheCheck) compare(ctx context.Context, a *asker) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the API server answers for %s from a cache that may be of the history that is no more: restart it", a.name)
+	return fmt.Errorf("the API server answers for %s from a cache that may be from before the rollback: restart it", a.name)
 }
 
-// begunSince reports whether the cache was certainly begun in the new history. That is so if it was begun after something of
-// the old one was served, and can be watched from before that. Etcd was then behind it.
+// beganAfterFork reports whether the cache certainly began in the new history. It did if it began after a version
+// of the old history was served, and can be watched from before that version: etcd was then behind that version.
 func (c *cacheCheck) beganAfterFork(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
 	newest := c.fork.newestBefore(c.begunAfter)
 	if newest == 0 {
@@ -148,8 +154,8 @@ func (c *cacheCheck) beganAfterFork(ctx context.Context, server cache.WatcherWit
 	return err == nil && refusal == nil, err
 }
 
-// begunAnew reports whether the cache refuses a revision from which it could certainly be watched before. Then it was begun
-// since.
+// refusesOldRevision reports whether the cache refuses a revision from which the old cache could certainly be
+// watched. Then it is another cache, which began later.
 func (c *cacheCheck) refusesOldRevision(ctx context.Context, server cache.WatcherWithContext, from uint64) (bool, error) {
 	refusal, err := watchFrom(ctx, server, from, acceptedAfter, none)
 	switch {
@@ -163,12 +169,14 @@ func (c *cacheCheck) refusesOldRevision(ctx context.Context, server cache.Watche
 	return droppedNothing(ctx, server, refusal)
 }
 
-// oldestWatched is how a watch cache says from where it can be watched, when it is asked for less. That is the revision at
-// which it was begun. Once it has forgotten an event, it is just before the oldest that it has. It has minWindowEvents events then
-// (getAllEventsSinceLocked in apiserver's watch_cache.go).
+// oldestWatched matches the oldest revision from which a watch cache can be watched. The cache names it when it
+// refuses an older one. It is the revision at which the cache began. Once the cache has dropped an event, it is the
+// revision just before its oldest event, and the cache has at least minWindowEvents events then (getAllEventsSinceLocked
+// in apiserver's watch_cache.go).
 var oldestWatched = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
-// forgotNothing reports whether a cache has all events since it was begun. Then what it refuses is from before its begin.
+// droppedNothing reports whether a cache has all events since it began. Then a refused revision is from before its
+// begin.
 func droppedNothing(ctx context.Context, server cache.WatcherWithContext, refusal error) (bool, error) {
 	found := oldestWatched.FindStringSubmatch(refusal.Error())
 	if found == nil {
@@ -188,8 +196,8 @@ func droppedNothing(ctx context.Context, server cache.WatcherWithContext, refusa
 	return err == nil && refusal == nil && (first != oldest+1 || events < minWindowEvents), err
 }
 
-// from is a revision from which the old cache can certainly be watched. If possible, it is one that both histories share, from
-// which a cache that was begun since cannot be watched.
+// oldRevision returns a revision from which the old cache can certainly be watched. If possible, both histories
+// have that revision. Then a cache that began after the rollback cannot be watched from it.
 func (c *cacheCheck) oldRevision(shared uint64, served time.Time) uint64 {
 	few := len(c.recent) < minWindowEvents || c.recent[0] < shared
 	if shared > c.watchableFrom && (few || time.Since(served) < minWindow) {
@@ -198,14 +206,14 @@ func (c *cacheCheck) oldRevision(shared uint64, served time.Time) uint64 {
 	return c.watchable
 }
 
-// watchFrom visits the revisions that a watch gives, until visit says no more or the watch is quiet for some time. If the
-// server cannot be watched from there any more, its answer is the refusal.
+// watchFrom visits the revisions of a watch. It ends when visit returns false, or when the watch is quiet for some
+// time. If the server can no longer be watched from there, refusal is its answer.
 func watchFrom(ctx context.Context, server cache.WatcherWithContext, from uint64, quiet time.Duration, visit func(revision uint64) (more bool)) (refusal, err error) {
 	if err = visitWatch(ctx, server, from, quiet, visit); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return err, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("look whether the API server's cache was begun anew: %w", err)
+		err = fmt.Errorf("check whether the API server's cache is a new one: %w", err)
 	}
 	return nil, err
 }
@@ -222,7 +230,7 @@ func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint6
 		select {
 		case event, ok := <-w.ResultChan():
 			if !ok {
-				return fmt.Errorf("the watch from resource version %d: %w", from, io.ErrUnexpectedEOF) // It may have been cut before it said anything.
+				return fmt.Errorf("the watch from resource version %d: %w", from, io.ErrUnexpectedEOF) // The watch may have been cut before it delivered anything.
 			}
 			revision, err := revisionOf(event)
 			if err != nil || !visit(revision) {
@@ -236,7 +244,7 @@ func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint6
 	}
 }
 
-// revisionOf is that of an event; the error is one that it tells.
+// revisionOf returns the revision of an event. If the event carries an error, revisionOf returns that error.
 func revisionOf(event watch.Event) (uint64, error) {
 	if event.Type == watch.Error {
 		return 0, apierrors.FromObject(event.Object)

@@ -22,15 +22,15 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// watchCache is an API server's cache over an archive, which lists what that has for cached.
+// watchCache is an API server's cache over an archive. It lists the archive's cached objects.
 type watchCache struct {
 	*archive
 	begun    int // its window begins after that revision
-	events   int // that it has, one at each revision
+	events   int // events that it has, one at each revision
 	watched  []string
 	uncached bool
-	cut      bool // watches are, before they say anything
-	checked  bool // the server knows that it is not to be trusted
+	cut      bool // watches are cut before they deliver anything
+	checked  bool // the server knows that its cache is wrong
 }
 
 func (w *watchCache) lister(string) cache.ListerWithContext { return w }
@@ -76,8 +76,8 @@ func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOpti
 	return answer, nil
 }
 
-// overtaken is a stream of an etcd that was put back to 50 when it was at 60, and has come to 80. Its watch began at 10 and
-// was served what was undone. Its cache does not hold what was written at 55. It was found out.
+// overtaken returns a stream of an etcd that was put back to 50 when it was at 60, and has reached 80. Its watch
+// began at 10 and was served the undone versions. Its cache lacks the version of 55. The rollback is found.
 func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	c, server = undetected(t)
@@ -86,7 +86,7 @@ func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 	return c, server
 }
 
-// undetected is the same before it was found out.
+// undetected returns the same stream before the rollback is found.
 func undetected(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	all := New(Options{})
@@ -112,31 +112,31 @@ func (w *watchCache) page() []any {
 	return page
 }
 
-func TestACacheThatWasBegunInTheOldHistoryIsNotBelieved(t *testing.T) {
+func TestACacheFromTheOldHistoryIsNotTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
 			require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
 			time.Sleep(30 * time.Second)
 		}
-		require.Equal(t, "47", server.watched[0], "before the newest that both histories have")
+		require.Equal(t, "47", server.watched[0], "before the newest revision that both histories have")
 		server.begun, server.now = 90, 95 // restarted
 		require.NoError(t, truthful(t, c, "95", server.page()))
 	})
 }
 
-func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
+func TestACacheFromTheNewHistoryIsTrusted(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(c *Stream, server *watchCache)
 		listed string
 	}{
-		"it cannot be watched from what both have": {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
-		"it is not where the old one was":          {func(*Stream, *watchCache) {}, "74"},
-		"it was begun where etcd was behind what was served": {func(c *Stream, _ *watchCache) {
+		"it cannot be watched from a revision of both": {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
+		"it is behind the old cache":                   {func(*Stream, *watchCache) {}, "74"},
+		"it began when etcd was behind the served version": {func(c *Stream, _ *watchCache) {
 			c.trust.cacheCheck.watchableFrom, c.trust.cacheCheck.begunAfter = 48, time.Now()
 		}, "80"},
-		"there is none": {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
-		"nothing of the old history came since it was there": {func(c *Stream, _ *watchCache) { c.trust.cacheCheck.watchableSince = time.Now() }, "80"},
+		"there is no cache":                    {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
+		"it served nothing of the old history": {func(c *Stream, _ *watchCache) { c.trust.cacheCheck.watchableSince = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestACacheThatWasBegunInTheNewHistoryIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
+func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := undetected(t)
 		quiet, _ := followed(c.all, "leases", server.archive, 10)
@@ -166,10 +166,10 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 			return at
 		}
 		server.uncached = true
-		require.Empty(t, at(c, "80"), "where nothing is cached says nothing of the caches of others")
+		require.Empty(t, at(c, "80"), "a resource without a cache says nothing about other caches")
 		server.uncached = false
 		server.begun, server.now = 90, 95 // restarted
-		require.Equal(t, "95", at(c, "95"), "the first says where")
+		require.Equal(t, "95", at(c, "95"), "the first list sets the revision")
 		c.Listing(delta.CauseHistoryReversed)
 		c.Listed("95")
 		c.Reached("95")
@@ -179,12 +179,12 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 		time.Sleep(2 * commonListFor)
 		require.Equal(t, "99", at(quiet, "99"), "that was too long ago")
 		time.Sleep(2 * commonListFor)
-		require.Equal(t, "95", at(quiet, "95"), "and here it begins again")
+		require.Equal(t, "95", at(quiet, "95"), "and this list sets the next one")
 		quiet.trust.cacheCheck = nil
 		require.Empty(t, at(quiet, "99"), "its cache may have something of the old history after 95")
 		quiet.Listing(delta.CauseHistoryReversed)
 		quiet.Listed("99")
-		require.Empty(t, at(quiet, "99"), "it has not left its history")
+		require.Empty(t, at(quiet, "99"), "it is not rolled back")
 
 		server.now = 93 // restored again
 		proof, err := c.Reversed(t.Context(), "95")
@@ -194,8 +194,8 @@ func TestAllStreamsOfAnEtcdAreListedWhereTheFirstWas(t *testing.T) {
 	})
 }
 
-// What has passed the old cache by, because nothing that both histories have is new enough, shows when it is restarted.
-func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.T) {
+// If no revision of both histories is new enough, only a restart of the API server can show that its cache is new.
+func TestWithoutAWatchableCommonRevisionACacheMustBeginLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.trust.cacheCheck.watchableFrom = 48
@@ -205,15 +205,15 @@ func TestWhereNothingInCommonCanBeWatchedTheCacheHasToBeginAnewSince(t *testing.
 		require.Error(t, truthful(t, c, "85", server.page()))
 		time.Sleep(2 * minWindow)
 		server.begun, server.events, server.now = 90, minWindowEvents, 95
-		require.Error(t, truthful(t, c, "95", server.page()), "so old a place may have been forgotten by the old one, too")
+		require.Error(t, truthful(t, c, "95", server.page()), "the old cache may have dropped so old a revision, too")
 		server.begun, server.now = 100, 105
 		require.NoError(t, truthful(t, c, "105", server.page()))
 		require.Equal(t, []string{"75", "79", "84", "90", "94"}, server.watched)
 	})
 }
 
-// However long nobody could ask, as while the API server was away.
-func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing.T) {
+// It does not matter how long the API server was away.
+func TestACacheThatDroppedNothingBeganWhereItsWindowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.trust.cacheCheck.watchableFrom = 48
@@ -225,18 +225,18 @@ func TestACacheThatHasForgottenNothingWasBegunWhereItCanBeWatchedFrom(t *testing
 	})
 }
 
-// A recorder was killed while it held a list back, or had not come to it yet.
-func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *testing.T) {
+// A recorder was killed while a list was not trusted yet, or before the list.
+func TestARecorderThatRecallsARollbackDistrustsTheCache(t *testing.T) {
 	for name, test := range map[string]struct {
 		begun   int
 		events  int
 		listed  string
 		trusted bool
 	}{
-		"it is the one that served what was undone":  {5, 0, "80", false},
-		"it may be the one that did":                 {70, minWindowEvents, "80", false},
-		"it was begun since":                         {70, minWindowEvents - 1, "80", true},
-		"it is not where the one was that served it": {5, 0, "55", true},
+		"it served the undone versions":         {5, 0, "80", false},
+		"it may have served them":               {70, minWindowEvents, "80", false},
+		"it began later":                        {70, minWindowEvents - 1, "80", true},
+		"it is behind the one that served them": {5, 0, "55", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -253,13 +253,13 @@ func TestARecorderThatTakesOverAStreamWithoutAHistoryDoubtsTheCacheAsWell(t *tes
 					time.Sleep(2 * minWindow)
 				}
 				time.Sleep(comparedWithin)
-				require.NoError(t, truthful(t, c, test.listed, server.page()), "the server has looked whether it is what etcd has")
+				require.NoError(t, truthful(t, c, test.listed, server.page()), "the server has compared its cache with etcd")
 			})
 		})
 	}
 }
 
-func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
+func TestAWatchThatIsCutShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.cut = true
@@ -267,7 +267,7 @@ func TestAWatchThatIsCutOffShowsNothing(t *testing.T) {
 	})
 }
 
-func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T) {
+func TestACacheThatRefusesASpooledRevisionIsNotTakenForNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &watchCache{begun: 65, archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
 		server.cached = server.versions
@@ -279,22 +279,22 @@ func TestACacheThatRefusesWhatTheSpoolHadIsNotTakenForOneThatIsNew(t *testing.T)
 	})
 }
 
-func TestAServerThatHasCheckedItsCacheIsBelieved(t *testing.T) {
+func TestAServerThatHasComparedItsCacheIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.checked = true
 		require.Error(t, truthful(t, c, "80", server.page()))
 		time.Sleep(comparedWithin)
-		require.Error(t, truthful(t, c, "80", server.page()), "it is not what etcd has")
+		require.Error(t, truthful(t, c, "80", server.page()), "the list differs from etcd")
 		server.cached = server.versions
-		require.Error(t, truthful(t, c, "80", server.page()), "all that is listed is not compared with each attempt")
+		require.Error(t, truthful(t, c, "80", server.page()), "not each attempt compares whole lists")
 		time.Sleep(compareAgainAfter)
 		require.NoError(t, truthful(t, c, "80", server.page()))
 		require.NoError(t, truthful(t, c, "80", server.page()))
 	})
 }
 
-func TestAStreamThatWasNotFollowedBeforeIsBelieved(t *testing.T) {
+func TestAListOfAStreamThatWasNotWatchedBeforeIsTrusted(t *testing.T) {
 	server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
 	server.cached = server.versions
 	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
@@ -309,8 +309,9 @@ func servedAsVersion(name, uid string, rv int) servedVersion {
 	return versionOf(servedAs(name, uid, rv), uint64(rv))
 }
 
-// undoneWithoutVersions is a stream of an etcd that was put back to 50 when it was at 60. It had come there without a version
-// that says so: by deletions, or by what is left out. It was taken over from the record a month before that, at 10.
+// undoneWithoutVersions returns a stream of an etcd that was put back to 50 when it was at 60. No version shows
+// that it had reached 60: the writes were deletions, or filtered out. This process took the stream over from the
+// record at 10, a month before that.
 func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	all := New(Options{})
@@ -335,7 +336,7 @@ func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	return c, server
 }
 
-func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T) {
+func TestACacheIsNotTrustedIfNoVersionShowsTheUndoneWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := undoneWithoutVersions(t)
 		server.now = 80
@@ -345,8 +346,8 @@ func TestACacheIsNotBelievedEitherWhereNoVersionShowsWhatWasUndone(t *testing.T)
 	})
 }
 
-// The watch is opened before a list of several pages has come to its end.
-func TestACacheIsNotBelievedEitherAfterAListOfSeveralPages(t *testing.T) {
+// The watch is opened before a list of several pages is complete.
+func TestACacheIsNotTrustedAfterAListOfSeveralPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
 		c.Listing(delta.CauseFirstList)

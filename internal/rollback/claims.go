@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// keptRevisions bounds how many revisions are kept of one stream: its newest, in 4 MiB at most. A position is no older than a few
-// minutes where recovery has a chance.
+// keptRevisions bounds the revisions that one stream keeps: its newest, in 4 MiB at most. A recovery can only
+// succeed if the position is at most a few minutes old.
 const keptRevisions = 1 << 19
 
-// claims are the revisions that were of a stream. Streams.mu protects them.
+// claims are the revisions of a stream. Streams.mu protects them.
 type claims struct {
-	count  uint64   // how many there were
-	newest []uint64 // the newest of these, in order
+	count  uint64   // counts all of them
+	newest []uint64 // the newest of them, in order
 }
 
 // add notes a revision.
@@ -30,7 +30,7 @@ func (c *claims) add(revision uint64) {
 	}
 }
 
-// within are the revisions after from, up to to: none where that comes before it.
+// within returns the revisions after from, up to and including to. If to comes before from, there are none.
 func (c *claims) within(from, to uint64) []uint64 {
 	if to <= from {
 		return nil

@@ -6,28 +6,30 @@ import (
 	"time"
 )
 
-// confirmAfter is how long what a watch is about to say may take: several deletes can share a revision.
+// confirmAfter is how long after a mismatch the check is repeated. Several deletes can share a revision, so the
+// watch may be about to deliver the difference.
 const confirmAfter = time.Second
 
-// evidence is what proves that a history is no more; proof is empty if nothing does.
+// evidence proves that a history is no more. If proof is empty, nothing proves that.
 type evidence struct {
 	proof      string
-	undone     servedVersion // what was served and is not in etcd
-	at         uint64        // a revision of the old history that is in no other
-	servedHere bool          // the same was served to this process
-	// before is when that was, by the clock of the record; zero if that is not known.
+	undone     servedVersion // the version that was served and is not in etcd
+	at         uint64        // a revision of the old history that no other history has
+	servedHere bool          // this process was served that revision
+	// before is when it was served, by the record's clock; zero if that is not known.
 	before time.Time
-	// history is the number of that, among those of the stream.
+	// history is the number of the old history, among those of the stream.
 	history int
 }
 
-// comparison is one of a stream with etcd.
+// comparison compares a stream with etcd.
 type comparison struct {
 	stream   *Stream
-	position uint64 // the stream's, whatever it is on record
+	position uint64 // the position of the stream; it may be further than the one on record
 }
 
-// verify compares the newest living object of the stream with etcd, at the stream's position, and acts upon what that proves.
+// verify compares the newest living object of the stream with etcd, at the stream's position. If that proves a
+// rollback, verify acts on it.
 func verify(ctx context.Context, c *Stream, position uint64) error {
 	e, err := comparison{stream: c, position: position}.run(ctx)
 	if e.proof == "" || err != nil {
@@ -36,7 +38,8 @@ func verify(ctx context.Context, c *Stream, position uint64) error {
 	return c.rollBack(ctx, e)
 }
 
-// make asks etcd. What a watch is about to tell is no proof: a difference counts if it is the same after confirmAfter.
+// run asks etcd. A difference that the watch is about to deliver is no proof. So a mismatch counts only if it is
+// still there after confirmAfter.
 func (p comparison) run(ctx context.Context) (evidence, error) {
 	var mismatched servedVersion
 	for {
@@ -67,8 +70,8 @@ func (p comparison) run(ctx context.Context) (evidence, error) {
 	}
 }
 
-// expected is the newest living object, the revision at which it was certainly the newest version, and the number of the
-// history.
+// expected returns the newest living object, a revision at which that was certainly its newest version, and the
+// number of the history.
 func (p comparison) expected() evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
@@ -79,26 +82,26 @@ func (p comparison) expected() evidence {
 	return e
 }
 
-// ahead is the evidence if etcd has not come to what was expected.
+// futureEvidence returns the evidence if etcd has not reached the expected revision.
 func (p comparison) futureEvidence(e evidence) evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
-	e.proof = fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not come to", p.stream.ask.name, e.at)
+	e.proof = fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not reached", p.stream.ask.name, e.at)
 	e.servedHere, e.before = p.stream.progress.servedHere(e.at), p.stream.all.recordTimeIfKnown(p.stream.progress.movedTo(e.at))
 	return e
 }
 
-// other is the evidence if etcd has something else than what was expected.
+// mismatchEvidence returns the evidence if etcd held another version than the expected one.
 func (p comparison) mismatchEvidence(e evidence) evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
 	v := e.undone
-	e.proof = fmt.Sprintf("%s %s/%s was recorded with resource version %d, and was something else in etcd at %d", p.stream.ask.name, v.namespace, v.name, v.revision, e.at)
+	e.proof = fmt.Sprintf("%s %s/%s was recorded with resource version %d, but etcd held another version, or none, at %d", p.stream.ask.name, v.namespace, v.name, v.revision, e.at)
 	e.at, e.servedHere, e.before = v.revision, p.stream.progress.servedHere(v.revision), p.stream.all.recordTimeIfKnown(v.at)
 	return e
 }
 
-// further asks whether etcd has come to a position beyond that of the record: that of a spool.
+// checkPosition asks whether etcd has reached a position beyond that of the record: the position of a spool.
 func (p comparison) checkPosition(ctx context.Context, e evidence) (evidence, error) {
 	if p.position <= e.at {
 		return evidence{}, nil
@@ -107,6 +110,6 @@ func (p comparison) checkPosition(ctx context.Context, e evidence) (evidence, er
 	if result != future {
 		return evidence{}, err
 	}
-	proof := fmt.Sprintf("%s was followed up to resource version %d, which etcd has not come to", p.stream.ask.name, p.position)
+	proof := fmt.Sprintf("%s was followed up to resource version %d, which etcd has not reached", p.stream.ask.name, p.position)
 	return evidence{proof: proof, at: p.position, history: e.history}, err
 }

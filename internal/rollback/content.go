@@ -15,11 +15,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// renewalPage is how many objects of a list are compared with the same list of etcd.
+// comparePage is the page size of the lists that are compared.
 const comparePage = 500
 
-// agrees reports whether a list is the same as a list at exactly its resource version. That one comes from etcd if the API
-// server knows that its cache is not to be trusted, or never uses the cache for such lists.
+// listMatchesEtcd reports whether a list equals the list at exactly its resource version. Etcd answers the second
+// one if the API server knows that its cache is wrong, or never uses its cache for such lists.
 func (a *asker) listMatchesEtcd(ctx context.Context) (bool, error) {
 	at, cached, err := a.digest(ctx, metav1.ListOptions{Limit: comparePage})
 	if err != nil {
@@ -29,7 +29,7 @@ func (a *asker) listMatchesEtcd(ctx context.Context) (bool, error) {
 	return cached == exact, err
 }
 
-// digest is that of what a list holds, page by page.
+// digest returns a hash of the versions in a list, and the list's resource version. It reads page by page.
 func (a *asker) digest(ctx context.Context, options metav1.ListOptions) (at string, digest [sha256.Size]byte, err error) {
 	hash := sha256.New()
 	var pages paging.Guard
@@ -63,8 +63,9 @@ func (a *asker) digest(ctx context.Context, options metav1.ListOptions) (at stri
 	}
 }
 
-// sameMetadata compares what tells when an object was written, so that one revision has it twice only in two histories. Labels and annotations
-// are no such evidence: rules of redaction, erasures, and conversion to another served version make them others in one history.
+// sameMetadata compares the metadata that says when an object was written. Two writes share a revision and these
+// times only if they are of two histories. Labels and annotations are no such evidence: redaction rules, erasures
+// and a conversion to another served version change them within one history.
 func (a *asker) sameMetadata(o *kube.Object, v servedVersion) bool {
 	if v.doc == nil || a.canonical == nil {
 		return true
@@ -85,14 +86,15 @@ func (a *asker) sameMetadata(o *kube.Object, v servedVersion) bool {
 		fieldMatches[[]manager](was, o.Doc(), "/metadata/managedFields")
 }
 
-// matching compares two objects at a path. What cannot be read was redacted or erased, and says nothing.
+// fieldMatches compares two objects at a path. A field that cannot be read was redacted or erased, and proves
+// nothing.
 func fieldMatches[T any](a, b patch.Doc, path string) bool {
 	was, readable := valueAt[T](a, path)
 	is, both := valueAt[T](b, path)
 	return !readable || !both || reflect.DeepEqual(was, is)
 }
 
-// valueAt is zero where there is nothing.
+// valueAt returns the zero value if the path does not exist.
 func valueAt[T any](doc patch.Doc, path string) (value T, readable bool) {
 	text, found := patch.Get(doc, path)
 	if !found {
@@ -102,7 +104,7 @@ func valueAt[T any](doc patch.Doc, path string) (value T, readable bool) {
 	return value, err == nil
 }
 
-// writtenAt is what of an object's metadata tells when it was written; see sameMetadata.
+// writtenAt is the part of an object's metadata that sameMetadata reads.
 type writtenAt struct {
 	Created  json.RawMessage  `json:"creationTimestamp,omitempty"`
 	Deleted  json.RawMessage  `json:"deletionTimestamp,omitempty"`
@@ -114,7 +116,7 @@ type writtenManager struct {
 	Time json.RawMessage `json:"time,omitempty"`
 }
 
-// reduced is the witness without what need not be kept in memory.
+// reduced returns the version with only the part of its metadata that sameMetadata reads, to save memory.
 func (v servedVersion) reduced() servedVersion {
 	if v.doc == nil {
 		return v

@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// noteEvery is how often it is noted where each etcd is.
+	// noteEvery is how often the recorder notes which revision each etcd has reached.
 	noteEvery = 5 * time.Second
-	// QuietMost is how often a quiet stream is looked at where etcd keeps much.
+	// QuietMost is how often a quiet stream is looked at if etcd keeps much history.
 	QuietMost = 90 * time.Second
-	// notedFor is how long a note is kept: to know of more history would change nothing. It bounds the notes of an etcd to some
-	// hundred, as one is made each noteEvery.
+	// notedFor is how long a note is kept. To know of more history would change nothing. It bounds the notes of an
+	// etcd to some hundred, since one is made each noteEvery.
 	notedFor = 10 * time.Minute
 )
 
-// note says up to when a revision was the newest that was known of an etcd.
+// note says until when a revision was the newest known one of an etcd.
 type note struct {
 	revision uint64
 	until    time.Time
 }
 
-// depth measures how much history one etcd keeps. The server does not say: what can be read tells. It belongs to the goroutine of
-// Measure.
+// depth measures how much history one etcd keeps. The server does not say it, so depth finds the oldest revision
+// that can still be read. It belongs to the goroutine of Measure.
 type depth struct {
 	notes    []note // in order
 	nextRead time.Time
 }
 
-// measures are those of each etcd.
+// measures holds the depth of each etcd.
 type measures map[*etcd]*depth
 
 // Measure measures how much history each etcd keeps, until ctx ends.
@@ -46,12 +46,13 @@ func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
 		case <-ticker.C:
 		}
 		if err := r.measure(ctx, all); err != nil && ctx.Err() == nil {
-			log.Debug("how much history etcd keeps was not measured", "error", err)
+			log.Debug("measuring the history that etcd keeps failed; retrying in 5s", "error", err)
 		}
 	}
 }
 
-// measure notes where each etcd is, and where it is due reads the oldest note.
+// measure notes which revision each etcd has reached. If an etcd is due, measure looks for its oldest readable
+// note.
 func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	present := measures{}
 	for _, c := range r.newestOfEach() {
@@ -67,13 +68,13 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 		}
 		history, err := d.read(ctx, c)
 		if err != nil {
-			failed = err // What was measured last stands.
+			failed = err // The last measurement stays.
 			continue
 		}
 		r.mu.Lock()
 		etcd.kept = history
 		r.mu.Unlock()
-		d.nextRead = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the tick that comes next to it
+		d.nextRead = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the nearest tick
 	}
 	clear(all)
 	for etcd, d := range present {
@@ -82,21 +83,22 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 	return failed
 }
 
-// reachedOf is the etcd of the stream, and where the stream is.
+// etcdAndPosition returns the stream's etcd, and its position.
 func etcdAndPosition(c *Stream) (in *etcd, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.etcd, c.progress.position
 }
 
-// Kept implements reflector.Revisions.
+// Kept implements reflector.Revisions. It returns how much history the stream's etcd keeps, 0 if that is not known.
 func (c *Stream) Kept() time.Duration {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.etcd.kept
 }
 
-// note takes down that a revision is the newest that is known. One that is older than what was noted is of another history.
+// note notes that a revision is the newest one now. If an older note has a higher revision, the old notes are of
+// another history, and note drops them.
 func (d *depth) note(revision uint64, now time.Time) {
 	if n := len(d.notes); n > 0 && d.notes[n-1].revision == revision {
 		d.notes[n-1].until = now
@@ -110,8 +112,8 @@ func (d *depth) note(revision uint64, now time.Time) {
 	}
 }
 
-// read gives the age of the oldest note that etcd can still read, and drops those that it cannot. That is one read, and a few more after a
-// compaction: what is older than one that is forgotten is forgotten, too.
+// read returns the age of the oldest note that etcd can still read, and drops the notes that it cannot. That takes
+// one read, and a few more after a compaction: if etcd has compacted one revision, it has compacted all before it.
 func (d *depth) read(ctx context.Context, c *Stream) (time.Duration, error) {
 	forgotten, readable := -1, len(d.notes)
 	for at := 0; forgotten+1 < readable; at = (forgotten + 1 + readable) / 2 {

@@ -26,7 +26,8 @@ func newMeasured(t *testing.T) *measured {
 	return m
 }
 
-// pass writes and measures for d. etcd forgets what is older than keeps, each time that it is twice as old.
+// pass writes and measures for d. etcd compacts the history that is older than keeps, each time that it is twice as
+// old.
 func (m *measured) pass(t *testing.T, d, keeps time.Duration) {
 	t.Helper()
 	for range d / noteEvery {
@@ -54,7 +55,7 @@ func TestTheAgeOfTheOldestReadableRevisionIsTheHistoryKept(t *testing.T) {
 	}
 }
 
-func TestTheHistoryKeptGrowsWhileOlderRevisionsProveReadable(t *testing.T) {
+func TestTheHistoryKeptGrowsWhileOlderRevisionsStayReadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMeasured(t)
 		m.pass(t, time.Minute, 0)
@@ -67,8 +68,9 @@ func TestTheHistoryKeptGrowsWhileOlderRevisionsProveReadable(t *testing.T) {
 	})
 }
 
-// Nobody writes. etcd keeps the newest revision, however often it is compacted. So its age says nothing of the history kept.
-func TestARevisionThatIsTheNewestHasNoAge(t *testing.T) {
+// Without writes, etcd keeps the newest revision, however often it is compacted. So its age says nothing about the
+// history kept.
+func TestTheNewestRevisionHasNoAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMeasured(t)
 		for range 100 {
@@ -91,7 +93,7 @@ func TestOneReadMeasuresAnEtcd(t *testing.T) {
 	})
 }
 
-func TestAServerThatDoesNotAnswerChangesNothingOfWhatWasMeasured(t *testing.T) {
+func TestAServerThatDoesNotAnswerKeepsTheLastMeasurement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMeasured(t)
 		m.pass(t, 2*time.Minute, 0)
@@ -110,7 +112,7 @@ func TestAServerThatDoesNotAnswerChangesNothingOfWhatWasMeasured(t *testing.T) {
 	})
 }
 
-func TestNotesOfAHistoryThatIsNoMoreAreDropped(t *testing.T) {
+func TestNotesOfAnOldHistoryAreDropped(t *testing.T) {
 	d := &depth{}
 	d.note(10, time.Now())
 	d.note(12, time.Now())

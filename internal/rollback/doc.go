@@ -1,48 +1,100 @@
-// Package rollback finds out that an etcd was put back to an older state, and what its streams have missed by that.
+// Package rollback notices that an operator has put an etcd back to an older state, and says what each stream missed by
+// that.
 //
-// A Streams has all streams of a recorder, and a Stream what was served of one. Streams of one etcd are tied together, because
-// their resource versions may be compared (I4). One thing is known of each revision: of which stream it is. Two things follow.
+// A restored etcd gives out revisions again that are already on record, for other writes. An API server that was not
+// restarted still serves the undone versions, and its watches stay quiet. So this package keeps some of the versions that
+// the API server served, and asks etcd whether it still holds them. If it does not, that proves a rollback.
 //
-//   - Recovery. What others have is not asked for when history is recovered (Unaccounted, in stretch.go).
-//   - Rollback. What was served and is something else in etcd now proves that etcd was put back.
+// The package also knows which stream has which revision. After an expired watch, a recovery skips the revisions of other
+// streams in the same etcd (Unaccounted, in stretch.go).
 //
-// # The parts
+// # Glossary
 //
-//   - Streams: all of them. They probe (probe.go, lookback.go) and measure (depth.go).
-//   - Stream: one resource. It is told what was served (revisions.go, lists.go) and what is on record (recall.go).
-//   - claims, place, following, listing, history, living, sampled, trust: what a Stream knows, each with its own rules.
-//   - etcd: what is known of one etcd. Streams that are known to be in it share it (etcd.go, together.go, ties.go).
-//   - asker: the questions to etcd, through the API server (ask.go, compare.go).
-//   - stretch: the revisions for which a recovery asks whose they are (stretch.go).
-//   - comparison and event: what proves a rollback, and what follows from that (comparison.go, rollback.go).
-//   - trail and fork: where the old history and the new one have parted (trust.go). A doubt asks for that (renewal.go).
+// Words for the streams and their versions:
 //
-// # The lock
+//   - stream: one resource that the recorder follows (Stream). A Streams holds all streams of one recorder.
+//   - etcd: what the recorder knows of one etcd (etcd). All streams that are known to be in it share that value. I4:
+//     resource versions may be compared only within one etcd. The grouping finds out which streams share one (grouping.go,
+//     sameetcd.go).
+//   - history: all writes of an etcd, in order. A rollback begins another one. Each stream counts its histories (history).
+//   - claim: a revision that is a stream's, because the server or the record gave the stream a version of it (claims).
+//   - served version: a version of an object that the API server served (servedVersion).
+//   - observation: a served version with its stream, its time, and the number of the stream's history (observation).
+//   - pause: half a second or more in which no stream of an etcd was served anything (servingPause). An etcd that is put
+//     back is away for that long.
+//   - progress: the resource version that a stream has reached, and where it began (progress).
 //
-// One mutex protects what all of them know: Streams.mu. A function that is called with it held has a name that ends in Locked. So
-// are the methods of plain data called: claims, place, following, history, living, samples, window, trail. An asker needs no
-// lock. Nothing is asked while the mutex is held.
+// Words for the checks:
+//
+//   - check: one question to etcd, through the API server: did etcd hold this version at this revision? (asker)
+//   - result: what etcd answers (lookResult). It is a match, a mismatch, the future (etcd has not reached that revision), or
+//     inconclusive (for example, etcd has compacted the revision).
+//   - sample: an observation that is to be checked (sample). It is fresh until the next probe takes it. If the server does
+//     not answer then, it is pending until there is an answer.
+//   - glance: a check of the newest version of each etcd, each second (probe.go).
+//   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
+//   - settled: a version that etcd certainly held, because etcd held it, and a later one some seconds after it
+//     (etcd.settled). A gap may begin there.
+//   - verified: a time before which no served version still waits for an answer (Verified). It goes on record.
+//
+// Words for a rollback:
+//
+//   - proof: the text that says why a history is no more. It goes on record with the gap.
+//   - evidence: a proof, with the version and the times that the gaps need (evidence).
+//   - event: one rollback, with all streams that it concerns (event).
+//   - rolled back: the state of a stream after a rollback, until a trusted list is complete.
+//   - past rollback: a rollback that was found before a stream was opened. It is unmatched until the package knows whether
+//     the stream was in that etcd (pastrollbacks.go).
+//   - recall: to take over what an earlier recorder has recorded or spooled of a stream (Recall).
+//
+// Words for the lists after it:
+//
+//   - history ring: some of the observations of an etcd, 600 at most (historyRing). They locate the fork.
+//   - fork: where the old history and the new one part (fork).
+//   - window: how far back the API server's watch cache can be watched (window).
+//   - trust: what must be shown before a list counts (trust). A cache check shows that the watch cache was filled from the
+//     new history (cacheCheck).
 //
 // # How a rollback is found
 //
-//	served ──sample──▶ kept until the next probe ──look──▶ same: etcd held it (settled)
-//	                            ▲                     ├──▶ unknown: etcd has forgotten
-//	                            │ no answer           └──▶ other, or ahead: proof
-//	                            └────────────────────────┘
+//	          Saw, Listed            probe
+//	served ───────────────▶ sample ─────────▶ check ──┬──▶ match: etcd held the version
+//	                           ▲                      ├──▶ inconclusive: the check proves nothing
+//	                           │                      ├──▶ mismatch: proof of a rollback
+//	                           │                      ├──▶ future: proof of a rollback
+//	                           └────── no answer ─────┘
 //
-// The newest version of each etcd is looked at each second. Each etcd is probed every ten seconds, and each stream is compared
-// before each list and watch. The samples are the newest version of an etcd, the newest before each silence, some dozen since the
-// last probe, and the newest of each list. Up to when all had an answer goes on record (Verified). A successor looks at what was
-// recorded since.
+// The samples are the newest version of each etcd, the newest before each pause, some dozen of those served since the last
+// probe, and the newest of each list. In addition, each stream is checked before each list and each watch (Reversed).
+//
+// Each commit records up to when all samples were answered. An earlier recorder may not have checked what it recorded after
+// that time. So a recorder that starts checks those versions.
 //
 // # What a proof does
 //
-//	follows ──proof──▶ has left ──list, trusted──▶ follows
+//	followed ────proof────▶ rolled back ────trusted list────▶ followed
 //
-// All streams leave their history that are not proved to be in another etcd. One entry of the queue opens their gaps, in one
-// transaction (rollback.go). Each gap begins where etcd was last seen to hold what was served, or earlier. A stream that is
-// opened later asks whether it was in that etcd (earlier.go).
+// One proof rolls back every stream that is not proved to be in another etcd. One entry of the queue opens the gaps of all
+// these streams, in one transaction (rollback.go). Each gap begins at a version that etcd was seen to hold, or earlier. A
+// stream that is opened later first asks whether it was in that etcd.
 //
-// A list is trusted when the cache of the API server is shown to be of the new history (truthful.go, trust.go, renewal.go).
-// "Restart kube-apiserver" is what helps if that takes long.
+// A list is trusted if the API server's cache is shown to be of the new history (trust.go, cachecheck.go). If that takes
+// long, the operator has to restart the kube-apiserver.
+//
+// # Files
+//
+//   - streams.go: Streams and Stream. revisions.go, lists.go and recall.go: what a stream is given.
+//   - claims.go, progress.go, following.go, lists.go, history.go, version.go, samples.go, trust.go: what a stream knows.
+//   - etcd.go, verified.go: what is known of one etcd. grouping.go, sameetcd.go: which streams are in it.
+//   - ask.go, content.go: the questions to etcd.
+//   - probe.go, lookback.go, comparison.go: the checks. depth.go: how much history each etcd keeps.
+//   - rollback.go, pastrollbacks.go: what follows from a proof.
+//   - trust.go, cachecheck.go, window.go, fork.go: when a list is trusted again.
+//   - stretch.go: which revisions a recovery need not look at.
+//
+// # The lock
+//
+// Streams.mu protects what the streams know. A function whose name ends in Locked is called with Streams.mu held. So are the
+// methods of plain data: claims, progress, following, history, living, sampleSet, window, historyRing. An asker needs no
+// lock. No function asks the server while it holds Streams.mu.
 package rollback

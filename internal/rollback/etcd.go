@@ -9,33 +9,36 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// etcd is what is known of one etcd, from all streams that are known to be in it. A stream that nobody knows another beside has
-// one of its own. Streams.mu protects it.
+// etcd is what the recorder knows of one etcd, from all streams that are known to be in it. As long as no other
+// stream is known to share its etcd, a stream has a value of its own. Streams.mu protects it.
 type etcd struct {
-	grouped        bool           // it was looked which streams are in it
-	kept           time.Duration  // how much history it keeps
-	last           sample         // the newest that was served of it
-	servedAt       time.Time      // when something was
-	settled        []sample       // versions that it was seen to hold for certain, in order
-	settling       sample         // one that may be the next
-	verified       time.Time      // the newest version before then was found in it, by the clock of the record; zero before the first time
-	lastGlanced    observationKey // which version was the newest when it was last asked for that one alone
+	grouped        bool           // the grouping has looked which streams are in it
+	kept           time.Duration  // how much history it keeps, by Measure
+	last           sample         // the newest version that its streams were served
+	servedAt       time.Time      // when any stream was last served something
+	settled        []sample       // versions that it certainly held, in order
+	settling       sample         // a version that may be the next of these
+	verified       time.Time      // up to then its newest version was checked, by the record's clock; zero before the first probe
+	lastGlanced    observationKey // the version that the last glance checked
 	ring           historyRing
-	commonList     uint64    // where the first list from a new cache was after a rollback, 0 before that
-	commonListTime time.Time // when that was
+	commonList     uint64    // the resource version of the first list from a new cache after a rollback, 0 if there was none
+	commonListTime time.Time // when that list was made
 }
 
 const (
-	// settledAfter is how much longer than a version an etcd must have been there before a gap may begin at that version. The
-	// caches of an API server do not hear of everything at once: by then each has what comes before it.
+	// settledAfter is how long after a version etcd must still be there before a gap may begin at that version. The
+	// caches of an API server do not learn of all writes at once. After that time, each cache has what comes before
+	// the version.
 	settledAfter = 5 * time.Second
-	// keptSettled bounds the versions that an etcd is known to have held, for some ten minutes: one settles each settledAfter.
+	// keptSettled bounds the settled versions of an etcd. One settles each settledAfter, so they cover some ten
+	// minutes.
 	keptSettled = 128
-	// silence is how long, at least, an etcd that is put back serves nothing: it has to be stopped, and started again.
+	// servingPause is how long, at least, the streams of an etcd that is put back are served nothing: the operator
+	// has to stop etcd and start it again.
 	servingPause = time.Second / 2
 )
 
-// takeInLocked takes in what is known of an etcd that has turned out to be this one.
+// mergeLocked adds what is known of another value that has turned out to be the same etcd.
 func (e *etcd) mergeLocked(other *etcd) {
 	e.ring.merge(other.ring)
 	if o := other.last; o.stream != nil && o.isCurrentLocked() && (o.checkRevision() > e.last.checkRevision() || !e.last.isCurrentLocked()) {
@@ -53,15 +56,15 @@ func (e *etcd) mergeLocked(other *etcd) {
 	e.verified = times.Earlier(e.verified, other.verified)
 }
 
-// servedLocked notes that a version was served now. If nothing was for as long as a restore takes, it gives the newest version
-// before that. That one has to be looked at, whatever is served next. What is lost may have been served for a moment only,
-// among much else.
+// servedLocked notes that a version was served now. After a pause as long as a restore takes, it returns the newest
+// version before the pause. That version must be checked, whatever is served next: a lost version may have been
+// served for a moment only, among many others.
 func (e *etcd) servedLocked(o observation) (before *sample) {
 	if e.last.stream != nil && o.at.Sub(e.servedAt) >= servingPause {
 		before = e.lastLocked()
 		before.beforePause = true
 	}
-	// A stream that catches up is served what is older than what others were.
+	// A stream that catches up is served older versions than the other streams were.
 	if before != nil || e.last.stream == nil || o.revision > e.last.checkRevision() || !e.last.isCurrentLocked() {
 		e.last = sample{observation: o}
 	}
@@ -69,23 +72,23 @@ func (e *etcd) servedLocked(o observation) (before *sample) {
 	return before
 }
 
-// listedLocked notes the newest version of a list, if nothing was served yet. In a quiet etcd no other may tell of the history. It
-// takes the place of no version that was served: that one has to be looked at after a silence.
+// listedLocked notes the newest version of a list if nothing was served yet. In a quiet etcd, no other version may
+// show the history. It never replaces a served version: that one must be checked after a pause.
 func (e *etcd) listedLocked(s *sample) {
 	if s.name != "" && (e.last.stream == nil || !e.last.isCurrentLocked()) {
 		e.last, e.servedAt = sample{observation: s.observation, listed: s.listed}, s.at
 	}
 }
 
-// lastLocked is the newest that was served.
+// lastLocked returns the newest version that was served.
 func (e *etcd) lastLocked() *sample {
 	last := e.last
 	last.recordTime = last.stream.all.recordTimeOf(last.at)
 	return &last
 }
 
-// newestLocked is the newest that was served, nil if the server cannot be asked for it. It need not wait for an answer: the next
-// probe has it again.
+// newestLocked returns the newest version that was served, nil if it cannot be checked. If there is no answer, it
+// need not become pending: the next probe has it again.
 func (e *etcd) newestLocked() *sample {
 	if last := e.last; last.stream == nil || !last.stream.canProveLocked() || !last.isCurrentLocked() {
 		return nil
@@ -95,8 +98,8 @@ func (e *etcd) newestLocked() *sample {
 	return newest
 }
 
-// holdsLocked notes that it was seen to hold a sample. A gap may begin there if the same is found of a later version after
-// settledAfter: then it was not put back meanwhile.
+// noteHeldLocked notes that etcd held a sample. A gap may begin there if etcd also holds a later version,
+// settledAfter later: then etcd was not put back in between.
 func (e *etcd) noteHeldLocked(s *sample, now time.Time) {
 	switch {
 	case s.recalled || !s.isCurrentLocked():
@@ -109,8 +112,8 @@ func (e *etcd) noteHeldLocked(s *sample, now time.Time) {
 	}
 }
 
-// heldSinceLocked is the newest version that it was seen to hold for certain, if that is newer than from, and settled before
-// something else.
+// newestSettledLocked returns the newest settled version that is newer than from, and settled before the given
+// time. If there is none, it returns from.
 func (e *etcd) newestSettledLocked(from deltafifo.Begin, before time.Time) deltafifo.Begin {
 	for _, v := range e.settled {
 		if v.recordTime.After(from.Time) && v.recordTime.Add(settledAfter).Before(before) {
@@ -120,7 +123,7 @@ func (e *etcd) newestSettledLocked(from deltafifo.Begin, before time.Time) delta
 	return from
 }
 
-// leaveLocked drops what was known of a history that is no more.
+// resetLocked drops what was known of a history that is no more.
 func (e *etcd) resetLocked() {
 	e.ring.clear()
 	e.settled, e.settling, e.commonList = nil, sample{}, 0

@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// lateAnswer has something happen between an answer and its arrival.
+// lateAnswer calls meanwhile between an answer and its arrival.
 type lateAnswer struct {
 	*archive
 	at        string
@@ -40,8 +40,8 @@ func (c *Stream) listsAfterRollback() {
 	c.Reached("100")
 }
 
-// The probe waits for an answer while the reflector finds it out itself, and lists.
-func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
+// While the probe waits for an answer, the reflector finds the rollback itself, and lists.
+func TestAnAnswerAboutAnOldHistoryProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
@@ -59,8 +59,8 @@ func TestAnAnswerThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	})
 }
 
-// The same of a sample, where a list has shown it that went back by itself.
-func TestASampleThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
+// The same for a sample. Here, the list itself shows the rollback.
+func TestASampleOfAnOldHistoryProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
@@ -74,8 +74,8 @@ func TestASampleThatIsOfAHistoryThatWasLeftProvesNothing(t *testing.T) {
 	})
 }
 
-// What was served is kept without what need not be kept, and held against all of it.
-func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
+// A kept version has only a part of its metadata. It is compared with whole objects.
+func TestAReducedVersionMatchesTheWholeObject(t *testing.T) {
 	for name, text := range map[string]string{
 		"no managers":      `{"metadata":{"name":"x","managedFields":[]}}`,
 		"parts of seconds": `{"metadata":{"name":"x","managedFields":[{"time":"2026-01-02T03:04:05.5Z"}]}}`,
@@ -95,8 +95,8 @@ func TestAVersionIsTheSameWithoutWhatNeedNotBeKept(t *testing.T) {
 	}
 }
 
-// A full queue has held the reflector up with an event of the old history when its stream was told.
-func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
+// A full queue had delayed the reflector, with an event of the old history, when its stream was rolled back.
+func TestAVersionServedAfterARollbackProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
@@ -116,8 +116,9 @@ func TestWhatIsServedAfterAStreamWasToldCountsAgainstNoHistory(t *testing.T) {
 	})
 }
 
-// The server answers for who has a proof, and never for those of whom it is known what they were served.
-func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
+// The server answers for the stream with the proof. It never answers for the other stream, which has an
+// observation.
+func TestAProofCountsThoughTheServerNeverAnswersForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd, down := &archive{now: 55}, &archive{fails: errDown}
@@ -129,7 +130,7 @@ func TestAStreamWithAProofLeavesThoughOthersAreAwayForGood(t *testing.T) {
 	})
 }
 
-func TestWhatOthersAreRefusedIsNoRefusalOfTheFinder(t *testing.T) {
+func TestARefusalForAnotherStreamIsNoRefusalOfTheFinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		c, notified := followed(all, "configmaps", &archive{now: 55}, 60)

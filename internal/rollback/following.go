@@ -4,20 +4,22 @@ import (
 	"time"
 )
 
-// acceptedAfter is how long a watch has been open at least when it will no longer be refused because its position is too old.
+// acceptedAfter is how long a watch must be open before it counts as accepted. By then, the server would have refused a
+// position that is too old.
 const acceptedAfter = time.Second
 
-// following is how a stream is followed. Streams.mu protects it.
+// following says how a stream is followed. Streams.mu protects it.
 type following struct {
-	notify func(proof string) // has the stream leave its history; nil where it is not followed
-	denied bool               // the server refuses it, or does not serve it
+	notify func(proof string) // makes the reflector list after a rollback; nil if the stream is not followed
+	denied bool               // the server refuses the resource, or does not serve it
 	opened time.Time          // when the watch was opened; zero if there is none
 }
 
-// asks reports whether the server can be asked for the stream. It cannot for one that is not served any more.
+// canAsk reports whether the server can be asked about the stream's resource. It cannot if the stream is not
+// followed, or the server refuses or does not serve the resource.
 func (f *following) canAsk() bool { return f.notify != nil && !f.denied }
 
-// watches reports whether the watch will no longer be refused because its position is too old.
+// accepted reports whether the server has accepted the position of the watch.
 func (f *following) accepted() bool {
 	return !f.opened.IsZero() && time.Since(f.opened) > acceptedAfter
 }

@@ -12,81 +12,82 @@ import (
 // Three facts decide whether a list after a rollback is trusted:
 //
 //   - the newest version that both histories share,
-//   - since when the new history was served for certain,
-//   - the versions that were noted to find these two.
+//   - since when all that was served is certainly of the new history,
+//   - the noted versions, with which the first two are found.
 //
 // This file has all three, and the search.
 
 const (
-	// trailLength bounds the noted versions of those that an etcd's streams are served, some hundred bytes each. They show
-	// afterwards up to where a history that went backwards is still the same. Once half of them are noted, one is noted every
-	// trailEvery: together a minute of a busy cluster.
+	// ringLength bounds the observations in the history ring of an etcd, some hundred bytes each. After a rollback,
+	// they show up to where the two histories are the same. Once the ring is half full, it takes one observation
+	// each ringEvery. Together that is a minute of a busy cluster.
 	ringLength = 600
 	ringEvery  = 100 * time.Millisecond
 )
 
-// trail is what was served of an etcd, in order of time: some of it.
+// historyRing holds some of the versions that an etcd's streams were served, in the order of time. It drops the
+// oldest.
 type historyRing struct {
 	versions []observation
-	newest   time.Time // when the newest of it was
+	newest   time.Time // when the newest of them was served
 }
 
-// due reports whether the next version is to be noted.
+// wantsNext reports whether the ring takes the next version.
 func (r *historyRing) wantsNext() bool {
 	return len(r.versions) < ringLength/2 || time.Since(r.newest) >= ringEvery
 }
 
-// note adds a version that was served just now.
+// add adds a version that was served just now.
 func (r *historyRing) add(o observation) {
 	r.newest, r.versions = o.at, shortened(append(r.versions, o))
 }
 
-// mix adds what another trail has.
+// merge adds the versions of another ring.
 func (r *historyRing) merge(other historyRing) {
 	r.versions = append(r.versions, other.versions...)
 	slices.SortFunc(r.versions, func(a, b observation) int { return a.at.Compare(b.at) })
 	r.versions = shortened(r.versions)
 }
 
-// forget drops all of it.
+// clear drops all versions.
 func (r *historyRing) clear() { r.versions = nil }
 
-// shortened drops the oldest of a trail that is too long.
+// shortened drops the oldest versions of a ring that is too long.
 func shortened(versions []observation) []observation {
 	return slices.Delete(versions, 0, max(0, len(versions)-ringLength))
 }
 
-// A fork is where the history of an etcd that was put back has parted from the one that there is now. It is searched when a list
-// is to be trusted.
+// fork is the point where the history of an etcd that was put back and its present history part. It is searched
+// when a list is to be trusted.
 type fork struct {
-	observed   []observation // what that etcd had served before the rollback was found
-	at         uint64        // a revision of the old history that is in no other
-	servedHere bool          // it was served to this process
+	observed   []observation // what the streams of that etcd were served before the rollback was found
+	at         uint64        // a revision of the old history that no other history has
+	servedHere bool          // this process was served that revision
 
 	asking sync.Mutex // held while etcd is asked
 	found  *forkPoint
 }
 
-// parted is what is known of a fork.
+// forkPoint is what the search has found.
 type forkPoint struct {
-	// common is the newest version that was served and is known to be in both histories; zero if there is none.
+	// common is the newest served version that both histories certainly have; zero if there is none.
 	common observation
-	// until is when what was served began to be of the new history for certain. It is zero if this process was served nothing
-	// that may be of the old one.
+	// newSince is the time from which all served versions are certainly of the new history. It is zero if this
+	// process was served nothing that may be of the old one.
 	newSince time.Time
 }
 
 // nothingOld reports whether this process was served nothing that may be of the old history.
 func (p *forkPoint) nothingOld() bool { return p.newSince.IsZero() }
 
-// isNew reports whether what was served at a moment is of the new history for certain.
+// isNew reports whether the versions that were served at that time are certainly of the new history.
 func (p *forkPoint) isNew(at time.Time) bool { return !at.Before(p.newSince) }
 
-// shared is the newest revision that is known to be in both histories, and when it was served.
+// shared returns the newest revision that both histories certainly have, and when it was served.
 func (p *forkPoint) shared() (revision uint64, at time.Time) { return p.common.revision, p.common.at }
 
-// forkOf takes what an etcd has served for the search of the fork. If it is not known to be the etcd of the evidence, the
-// revision in that says nothing of it.
+// newFork keeps the observations of an etcd for the search. If the etcd is not proved to be the one of the
+// evidence, the revision of the evidence says nothing about it.
 func newFork(ring historyRing, e evidence, proved bool) *fork {
 	f := &fork{at: math.MaxUint64, observed: slices.DeleteFunc(slices.Clone(ring.versions), func(o observation) bool { return o.history != o.stream.history.number })}
 	if proved {
@@ -95,11 +96,12 @@ func newFork(ring historyRing, e evidence, proved bool) *fork {
 	return f
 }
 
-// forkBefore is a fork of which only one thing is known: what was served until a moment may be of the old history.
+// forkBefore returns a fork of which only one fact is known: versions that were served before a time may be of the
+// old history.
 func forkBefore(at time.Time) *fork { return &fork{found: &forkPoint{newSince: at}} }
 
-// find searches the fork, once. If the server answers for none of the streams that were served something, it is searched again
-// the next time.
+// find searches the fork once, and keeps the result. If the server answers for no observed stream, the next call
+// searches again.
 func (f *fork) find(ctx context.Context) (forkPoint, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
@@ -113,7 +115,7 @@ func (f *fork) find(ctx context.Context) (forkPoint, error) {
 	return p, err
 }
 
-// newestBefore is the newest revision that was served before a moment, 0 if nothing was.
+// newestBefore returns the newest revision that was served before a time, 0 if there is none.
 func (f *fork) newestBefore(at time.Time) (newest uint64) {
 	for _, o := range f.observed {
 		if o.at.Before(at) {
@@ -123,7 +125,7 @@ func (f *fork) newestBefore(at time.Time) (newest uint64) {
 	return newest
 }
 
-// part asks etcd where the histories have parted. What etcd has forgotten is older than what it has not.
+// locate asks etcd where the histories part. If etcd has compacted one revision, it has compacted all before it.
 func (f *fork) locate(ctx context.Context) (p forkPoint, answered bool, err error) {
 	observed := slices.SortedFunc(slices.Values(f.observed), func(a, b observation) int { return cmp.Compare(a.revision, b.revision) })
 	observed = slices.CompactFunc(observed, func(a, b observation) bool { return a.key() == b.key() })
@@ -140,7 +142,7 @@ func (f *fork) locate(ctx context.Context) (p forkPoint, answered bool, err erro
 	if err != nil {
 		return p, false, err
 	}
-	// What is in etcd there is of the new history.
+	// From the revision of the evidence on, a version that etcd holds is of the new history.
 	err = s.bisect(ctx, observed[from:], func(o observation, result lookResult) bool {
 		if result == match {
 			newSince = o.at
@@ -148,21 +150,22 @@ func (f *fork) locate(ctx context.Context) (p forkPoint, answered bool, err erro
 		servedOld = servedOld || result != match
 		return result == match
 	})
-	// What nobody answers for may be of the old one.
+	// A version without an answer may be of the old history.
 	if servedOld || slices.ContainsFunc(observed, func(o observation) bool { return s.unanswered[o.stream] }) {
 		p.newSince = newSince
 	}
 	return p, s.answered || len(s.unanswered) == 0, err
 }
 
-// search is for what etcd says of a trail.
+// search asks etcd about observations.
 type search struct {
-	answered   bool             // for some stream
-	unanswered map[*Stream]bool // those for which the server does not answer now, or cannot be asked
+	answered   bool             // the server has answered for some stream
+	unanswered map[*Stream]bool // the streams for which the server does not answer now, or cannot be asked
 }
 
-// halve halves a trail until nothing is left of it: visit says whether to go on with what is older. What was served of a silent stream is left out. The error
-// is that ctx has ended.
+// bisect checks the middle observation, and goes on with one half, until none is left. visit says whether to go on
+// with the older half. bisect skips the observations of an unanswered stream. It returns an error only if ctx has
+// ended.
 func (s *search) bisect(ctx context.Context, observed []observation, visit func(observation, lookResult) (older bool)) error {
 	for len(observed) > 0 {
 		middle := len(observed) / 2
@@ -185,7 +188,8 @@ func (s *search) bisect(ctx context.Context, observed []observation, visit func(
 	return nil
 }
 
-// hush finds out which others are silent, all at once, when one is: the server may hang for many.
+// noteUnanswered finds out for which other streams the server does not answer either. It asks for all at once,
+// because the server may hang for many.
 func (s *search) noteUnanswered(ctx context.Context, observed []observation) {
 	var others []*Stream
 	for _, o := range observed {
@@ -199,7 +203,7 @@ func (s *search) noteUnanswered(ctx context.Context, observed []observation) {
 	}
 }
 
-// look asks for a stream until it is silent.
+// look checks an observation. If the server did not answer for its stream before, look does not ask again.
 func (s *search) look(ctx context.Context, o observation) (result lookResult, err error) {
 	if s.unanswered[o.stream] || !o.stream.canAsk() {
 		s.unanswered[o.stream] = true

@@ -10,8 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// In the first seconds nobody has looked yet which streams are in one etcd.
-func TestWhatOthersWereServedTellsWhereHistoriesPartedAlsoIfTheyAreKnownToBeBesideItOnlyLater(t *testing.T) {
+// In the first seconds, it is not known yet which streams share an etcd.
+func TestEachStreamFindsTheForkThoughTheSharedEtcdIsNotKnownYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("c", "4", 75)}}

@@ -10,24 +10,25 @@ import (
 )
 
 const (
-	// tiesPerRound bounds how many streams are assigned to their etcd in one round, by two small lists each.
+	// groupedPerRound bounds how many streams are assigned to their etcd in one round. Each costs two small lists.
 	groupedPerRound = 20
-	// tieTimeout bounds how long a recovery is held up by others that are assigned with its stream.
+	// groupTimeout bounds how long a recovery waits until the streams of its round are assigned.
 	groupTimeout = 2 * time.Second
 )
 
-// ties finds out which streams are in one etcd.
+// grouping finds out which streams are in one etcd.
 type grouping struct {
 	all   *Streams
-	turn  chan struct{}    // holds one while streams are tied
-	tried map[*Stream]bool // of which it was looked lately in which etcd they are; of who has the turn
+	turn  chan struct{}    // holds one element while a round runs
+	tried map[*Stream]bool // the streams that were looked at in earlier rounds; belongs to the round that runs
 }
 
 func newGrouping(all *Streams) *grouping {
 	return &grouping{all: all, turn: make(chan struct{}, 1), tried: map[*Stream]bool{}}
 }
 
-// some ties a few streams. Those for which the server did not answer have their turn again after all others.
+// groupSome assigns a few streams to their etcd. Streams for which the server did not answer have their next turn
+// after all others.
 func (g *grouping) groupSome(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -38,9 +39,9 @@ func (g *grouping) groupSome(ctx context.Context) error {
 	return g.group(ctx, g.ungrouped(nil))
 }
 
-// first ties the stream, and some others with it. Otherwise, when a server returns, each stream would ask for itself about
-// each other one. The error is that ctx has ended. If the server does not answer for the stream, whatever asks about it finds
-// that out.
+// groupFirst assigns the stream to its etcd, and some other streams with it. Otherwise, when a server returns, each
+// stream would ask about each other stream. It returns an error only if ctx has ended. If the server does not
+// answer for the stream, the caller finds that out with its next request.
 func (g *grouping) groupFirst(ctx context.Context, c *Stream) error {
 	bounded, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
@@ -51,13 +52,12 @@ func (g *grouping) groupFirst(ctx context.Context, c *Stream) error {
 	}
 	defer func() { <-g.turn }()
 	if ungrouped := g.ungrouped(c); slices.Contains(ungrouped, c) {
-		_ = g.group(bounded, ungrouped) // What failed is asked again, by the prober or by who needs it.
+		_ = g.group(bounded, ungrouped) // The prober, or the next caller that needs an answer, asks again.
 	}
 	return ctx.Err()
 }
 
-// tie ties streams to one etcd or another. Those for which the server answers are listed between two lists of each etcd that is
-// known (I4).
+// group assigns streams to their etcd. It lists each of them between two lists of a stream of each known etcd (I4).
 func (g *grouping) group(ctx context.Context, ungrouped []*Stream) error {
 	if len(ungrouped) == 0 {
 		clear(g.tried)
@@ -91,8 +91,9 @@ func (g *grouping) group(ctx context.Context, ungrouped []*Stream) error {
 	return failed
 }
 
-// find finds the etcd of the stream among those of others. If it is none of them, the stream has an etcd of its own. find waits
-// for no etcd that does not answer. Whether the two are one is found out when it matters, and asking both costs little.
+// find looks for the etcd of the stream among the known ones. If it is none of them, the stream has an etcd of its
+// own. find does not wait for an etcd that does not answer. Whether the two are one etcd is found out when it
+// matters, and to ask both costs little.
 func (g *grouping) find(ctx context.Context, c *Stream, answers func(*Stream) bool) error {
 	for _, representative := range g.representatives() {
 		if !answers(representative) {
@@ -110,14 +111,16 @@ func (g *grouping) find(ctx context.Context, c *Stream, answers func(*Stream) bo
 	return nil
 }
 
+// noteGrouped notes that the stream's etcd was looked for.
 func (g *grouping) noteGrouped(c *Stream) {
 	g.all.mu.Lock()
 	defer g.all.mu.Unlock()
 	c.etcd.grouped = true
 }
 
-// untied gives some followed streams whose etcd was not looked for yet, one of each group that was found to be together. First
-// comes first, if it is such a stream, then the busiest, because others want to know of them.
+// ungrouped returns some followed streams whose etcd was not looked for yet, one of each group that is known to
+// share an etcd. If first is such a stream, it comes first. Then come the busiest, because other streams ask about
+// them.
 func (g *grouping) ungrouped(first *Stream) (found []*Stream) {
 	g.all.mu.Lock()
 	defer g.all.mu.Unlock()
@@ -135,7 +138,7 @@ func (g *grouping) ungrouped(first *Stream) (found []*Stream) {
 	return found
 }
 
-// heads are one stream of each etcd.
+// representatives returns one stream of each etcd.
 func (g *grouping) representatives() (found []*Stream) {
 	g.all.mu.Lock()
 	defer g.all.mu.Unlock()
@@ -149,12 +152,13 @@ func (g *grouping) representatives() (found []*Stream) {
 	return found
 }
 
-// comparesLocked reports whether the present resource versions of the stream can be compared with those of others.
+// comparesLocked reports whether the stream's present resource version can be compared with those of other streams.
 func comparesLocked(c *Stream) bool {
 	return c.following.canAsk() && c.progress.position != 0 && !c.history.rolledBack
 }
 
-// nowOf finds out where streams are, all at once: the server may hang for many. It gives those for which the server answers.
+// revisionsNow asks for the present revision of streams, all at once, because the server may hang for many. It
+// returns only the streams for which the server answers.
 func revisionsNow(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
 	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
@@ -171,7 +175,7 @@ func revisionsNow(ctx context.Context, streams []*Stream) (at map[*Stream]uint64
 	return at, errors.Join(errs...)
 }
 
-// askAll finds out for which streams the server does not answer now.
+// findUnanswered finds out for which streams the server does not answer now.
 func findUnanswered(ctx context.Context, streams []*Stream) (unanswered map[*Stream]bool, failed error) {
 	at, failed := revisionsNow(ctx, streams)
 	unanswered = map[*Stream]bool{}

@@ -4,23 +4,23 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
-// history is in which history a stream is. Streams.mu protects it.
+// history says in which history a stream is. Streams.mu protects it.
 type history struct {
-	number     int                // how many the stream has left, or may have
-	rolledBack bool               // it has left its history, and was not listed since
-	proof      string             // why it has left the last one
+	number     int                // the number of this history: how many have ended for the stream, or may have
+	rolledBack bool               // the history is no more, and the stream was not listed since
+	proof      string             // why the last history ended
 	gap        deltafifo.Begin    // where the gap begins
-	unmatched  unmatchedRollbacks // rollbacks found before it was opened, until it is known whether they were of its etcd
+	unmatched  unmatchedRollbacks // past rollbacks that are not matched yet: were they of its etcd?
 }
 
-// is reports whether the stream is still in the history of that number.
+// isCurrent reports whether the stream is still in the history of that number.
 func (h *history) isCurrent(number int) bool { return !h.rolledBack && h.number == number }
 
-// certain reports whether the stream is in a history that no rollback is known of. It is not before it is known whether an
-// earlier rollback was of its etcd.
+// certain reports whether no rollback of the stream's history is known. As long as a past rollback is unmatched,
+// that is not certain.
 func (h *history) certain() bool { return !h.rolledBack && len(h.unmatched) == 0 }
 
-// leave notes that the history is no more.
+// rollBack notes that the history is no more.
 func (h *history) rollBack(proof string) {
 	h.rolledBack, h.proof, h.unmatched = true, proof, nil
 	h.number++

@@ -8,15 +8,15 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
-// listing is the list of a stream that is under way, or was last. Streams.mu protects it.
+// listing is the stream's current list, or its last one. Streams.mu protects it.
 type listing struct {
-	open          bool      // it has not come to its end
-	rolledBack    bool      // the stream had left its history when it began
-	afterRollback bool      // it is one after a history that is no more
-	began         time.Time // when it did, by the clock of the record
+	open          bool      // it is not complete yet
+	rolledBack    bool      // the stream was rolled back when the list began
+	afterRollback bool      // the list comes after a rollback
+	began         time.Time // when it began, by the record's clock
 }
 
-// Listing notes that a list begins: what lives is what it shows.
+// Listing notes that a list begins. From then on, the list says which objects live.
 func (c *Stream) Listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -27,21 +27,22 @@ func (c *Stream) Listing(cause delta.Cause) {
 		return
 	}
 	if !c.history.rolledBack {
-		c.history.number++ // It is the list that shows it.
+		c.history.number++ // The list itself shows the rollback.
 		c.etcd.commonList = 0
 	}
 	c.all.forgetLocked(c)
 }
 
-// Shown notes what a page of a list holds.
+// Shown notes the objects of a page of a list.
 func (c *Stream) Shown(page []any) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.living.addPage(page)
 }
 
-// Listed notes that the list of a resource version is complete. If the stream has left its history meanwhile, it has to be
-// listed again. The newest version that it shows is looked at as if it was served now.
+// Listed notes that the list of a resource version is complete. If the stream was rolled back while it was listed,
+// the list does not count, and the stream has to be listed again. The newest listed version becomes a sample, as if
+// it was served now.
 func (c *Stream) Listed(resourceVersion string) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -57,7 +58,7 @@ func (c *Stream) Listed(resourceVersion string) {
 	c.progress.listed(c.listing.began, c.listing.afterRollback)
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {
 		s := &sample{observation: observationLocked(c, c.living.newest(), time.Now()), listed: revision}
-		s.recordTime = c.listing.began // What the list holds is not newer.
+		s.recordTime = c.listing.began // The listed versions are not newer.
 		c.samples.addPendingLocked(s)
 		c.etcd.listedLocked(s)
 	}

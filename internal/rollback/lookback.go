@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// lookBack compares with etcd what was served since the last probe.
+// lookBack checks the samples that were taken since the last probe, and the pending ones.
 func (r *Streams) lookBack(ctx context.Context) error {
 	l := &lookBack{began: r.now(), taken: r.takeSamples(), unanswered: map[*Stream]bool{}}
 	var verified []*etcd
@@ -25,8 +25,8 @@ func (r *Streams) lookBack(ctx context.Context) error {
 	return l.failed
 }
 
-// compare compares the samples of one etcd. It reports whether there was an answer for the first, the newest, and none proves
-// that the history is no more.
+// compare checks the samples of one etcd. It reports whether the first sample, the newest version, had an answer,
+// and no sample proved a rollback.
 func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool) {
 	newest = true
 	for i, s := range samples {
@@ -36,7 +36,7 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool)
 			continue
 		}
 		l.addError(s.stream.rollBack(ctx, evidence{proof, s.servedVersion, s.checkRevision(), !s.recalled, s.recordTime, s.history}))
-		for _, after := range samples[i+1:] { // A stream that leaves by a list of its own, meanwhile or later, tells nobody.
+		for _, after := range samples[i+1:] { // If a list shows the rollback first, only its own stream is rolled back. So the other samples stay pending.
 			after.retry()
 		}
 		return false
@@ -44,26 +44,26 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool)
 	return newest
 }
 
-// sampledOf are the samples of one etcd.
+// etcdSamples are the samples of one etcd.
 type etcdSamples struct {
 	etcd    *etcd
 	samples []*sample
 }
 
-// A lookBack is one comparison of samples with etcd. If a server does not answer for a stream, it is asked no more for it this
-// time, because samples of other streams are not kept for long.
+// lookBack is one check of samples. If the server does not answer for a stream, lookBack asks no more about that
+// stream this time: the samples of other streams are not kept for long.
 type lookBack struct {
-	began      time.Time // by the clock of the record
+	began      time.Time // by the record's clock
 	taken      []etcdSamples
-	unanswered map[*Stream]bool // for which the server does not answer
-	answerTime time.Duration    // how long the answers took
+	unanswered map[*Stream]bool // the streams for which the server does not answer
+	answerTime time.Duration    // how long the answers took, together
 	failed     error
 }
 
 func (l *lookBack) addError(err error) { l.failed = errors.Join(l.failed, err) }
 
-// look compares one sample with etcd. It gives what proves that its history is no more, "" if nothing does, and whether there
-// was an answer.
+// check checks one sample in etcd. It returns the proof of a rollback, "" if there is none, and whether etcd
+// answered.
 func (l *lookBack) check(ctx context.Context, s *sample) (proof string, answered bool) {
 	if l.answerTime >= maxAnswerTime {
 		s.retry()
@@ -92,8 +92,8 @@ func (l *lookBack) check(ctx context.Context, s *sample) (proof string, answered
 	return s.proof(result), true
 }
 
-// hush notes that the server does not answer for a stream. When it does so first, the others are asked all at once: one at a
-// time would take too long.
+// noteUnanswered notes that the server does not answer for a stream. For the first such stream, it asks at once for
+// all other streams: to wait for one after another would take too long.
 func (l *lookBack) noteUnanswered(ctx context.Context, c *Stream) {
 	if len(l.unanswered) == 0 {
 		l.unanswered, _ = findUnanswered(ctx, l.otherStreams(c))
@@ -101,7 +101,7 @@ func (l *lookBack) noteUnanswered(ctx context.Context, c *Stream) {
 	l.unanswered[c] = true
 }
 
-// beside are the other streams of which there are samples.
+// otherStreams returns the other streams that have samples.
 func (l *lookBack) otherStreams(c *Stream) (streams []*Stream) {
 	for _, some := range l.taken {
 		for _, s := range some.samples {
@@ -113,9 +113,10 @@ func (l *lookBack) otherStreams(c *Stream) (streams []*Stream) {
 	return streams
 }
 
-// takeSamples gives what the probe has to look at, by etcd. The newest version of all comes first, because nothing may follow
-// that shows a silence. Then come samples without an answer so far. Then come some dozen of what was sampled since the last
-// time, from all of it. Samples of a stream that cannot be asked for wait.
+// takeSamples returns the samples that a probe checks, by etcd. First comes the newest version of all, since no
+// later version may be served that shows a pause. Then come the samples from before a pause, and the pending ones.
+// Last come some dozen of the fresh samples, spread over all of them. Samples of a stream wait if the server cannot
+// be asked about it.
 func (r *Streams) takeSamples() (taken []etcdSamples) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +146,8 @@ func (r *Streams) takeSamples() (taken []etcdSamples) {
 	return taken
 }
 
-// inTurn gives that many samples at most, of those that had the fewest turns. A sample for which the server does not answer
-// must not keep others waiting.
+// inTurn returns at most so many samples: those with the fewest turns. So a sample without an answer does not keep
+// others waiting.
 func inTurn(all []*sample, most int) (some []*sample) {
 	slices.SortStableFunc(all, func(a, b *sample) int { return cmp.Compare(a.turns, b.turns) })
 	for len(all) > 0 && len(some) < most {
@@ -160,8 +161,8 @@ func inTurn(all []*sample, most int) (some []*sample) {
 	return some
 }
 
-// spread gives that many samples at most, evenly from all, in the order in which they were served. The first is always among
-// them, because it begins the time in which nobody has looked.
+// spread returns at most so many samples, spread evenly over all, in the order in which they were served. The first
+// is always among them, because it begins the time that no probe has checked.
 func spread(all []*sample, most int) []*sample {
 	slices.SortStableFunc(all, func(a, b *sample) int {
 		return cmp.Or(a.recordTime.Compare(b.recordTime), cmp.Compare(a.revision, b.revision))

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
+func TestAListThatBeganBeforeTheRollbackDoesNotEndIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.Listed("")
@@ -24,7 +24,7 @@ func TestAListThatWasUnderWayWhenTheStreamWasToldDoesNotUndoThat(t *testing.T) {
 	})
 }
 
-func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
+func TestAStreamThatWasBeingListedFirstIsRolledBackAfterTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
@@ -43,8 +43,8 @@ func TestAStreamWhoseFirstListWasUnderWayIsToldAfterIt(t *testing.T) {
 	})
 }
 
-// An aggregated API with an etcd of its own is uninstalled after that was put back.
-func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
+// An aggregated API has an etcd of its own, and is uninstalled after that etcd was put back.
+func TestWithoutTheFinderARollbackMayBeOfThisEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		allAdded := make(chan struct{})
@@ -64,7 +64,7 @@ func TestWhereTheFinderIsGoneItMayHaveBeenThisEtcd(t *testing.T) {
 	})
 }
 
-func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
+func TestAnUnavailableResourceDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		down := &archive{now: 80}
@@ -84,7 +84,7 @@ func TestAnotherResourceThatIsUnavailableHoldsNothingUp(t *testing.T) {
 	})
 }
 
-func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
+func TestOneStreamAsksWhenManyStreamsMeetARollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
@@ -116,12 +116,12 @@ func TestOneAsksWhereManyStreamsMeetAHistoryThatWentBackwards(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, streams[i].RolledBack())
 		}
-		require.Less(t, etcd.asked.Load()-before, int64(3*many), "where the histories have parted is asked once")
+		require.Less(t, etcd.asked.Load()-before, int64(3*many), "one stream asks for the fork")
 	})
 }
 
-// The position of a stream is behind the last revision of it on record, since several deletes can share one.
-func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) {
+// The position of a stream is behind its last revision on record, since several deletes can share one revision.
+func TestARevisionOnRecordBeyondThePositionWasNotServedHere(t *testing.T) {
 	all := New(Options{})
 	c, _ := followed(all, "configmaps", &archive{}, 0)
 	c.Recall(Recalled{Position: "213", Newest: []string{"214"}})
@@ -130,8 +130,8 @@ func TestWhatIsOnRecordBeyondThePositionWasNotServedToThisProcess(t *testing.T) 
 	require.True(t, c.progress.servedHere(215))
 }
 
-// The rules have changed. Etcd was put back when no recorder ran.
-func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T) {
+// The filter rules have changed, so a list is due. Etcd was put back when no recorder ran.
+func TestAStreamIsCheckedThoughAListIsDueAnyway(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 50}
 	c, _ := followed(all, "configmaps", etcd, 0)
@@ -141,6 +141,6 @@ func TestItIsAskedWhetherTheHistoryStandsAlsoWhereAListIsDueAnyway(t *testing.T)
 	c.Recall(Recalled{Position: "60"})
 	proof, err = c.Reversed(t.Context(), "")
 	require.NoError(t, err)
-	require.Contains(t, proof, "which etcd has not come to")
+	require.Contains(t, proof, "which etcd has not reached")
 	require.True(t, c.RolledBack())
 }

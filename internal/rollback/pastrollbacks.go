@@ -9,25 +9,25 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// askedBeside bounds how many streams of an etcd are asked whether another is in it. Some of their resources may be gone,
-// but not all at once.
+// askedPerEtcd bounds how many streams of an etcd are asked whether another stream is in it. Some of their
+// resources may be gone, but not all at once.
 const askedPerEtcd = 5
 
-// errNotAnnounced is why a stream waits for others.
-var errNotAllAdded = errors.New("a recorder before this one has seen the history of others go backwards, and these are not followed yet")
+// errNotAllAdded says why a stream is not followed yet.
+var errNotAllAdded = errors.New("an earlier recorder found a rollback of streams that are not followed yet; waiting for them")
 
-// earlier is a rollback that was found before a stream was opened, by this process or by one before it.
+// pastRollback is a rollback that was found before a stream was opened, by this process or by an earlier one.
 type pastRollback struct {
 	proof  string
-	finder *Stream           // a stream in that etcd; nil if it was found by a recorder before this one
-	record postgres.Reversal // what that has put on record
+	finder *Stream           // a stream in that etcd; nil if an earlier recorder found the rollback
+	record postgres.Reversal // what that recorder has recorded
 }
 
-// untold are the earlier rollbacks of which it is not known yet whether they were of a stream's etcd. One may be there several
-// times: for each stream that has it on record.
+// unmatchedRollbacks are the past rollbacks for which it is not known yet whether they were of a stream's etcd. A
+// rollback may be there several times: once for each stream that has it on record.
 type unmatchedRollbacks []pastRollback
 
-// first gives a rollback, as it began first, and the numbers of the streams that have it on record.
+// first returns a rollback with its earliest begin, and the numbers of the streams that have it on record.
 func (u unmatchedRollbacks) first() (found pastRollback, recorded map[int32]bool) {
 	found, recorded = u[0], map[int32]bool{}
 	for _, e := range u {
@@ -42,12 +42,12 @@ func (u unmatchedRollbacks) first() (found pastRollback, recorded map[int32]bool
 	return found, recorded
 }
 
-// without are those that are another rollback than the proof says.
+// without returns the rollbacks with another proof.
 func (u unmatchedRollbacks) without(proof string) unmatchedRollbacks {
 	return slices.DeleteFunc(u, func(e pastRollback) bool { return e.proof == proof })
 }
 
-// learnOfEarlier makes the stream leave its history if an earlier rollback may have been of its etcd.
+// matchPastRollbacks rolls the stream back if a past rollback may have been of its etcd.
 func matchPastRollbacks(ctx context.Context, c *Stream) (proof string, err error) {
 	for {
 		found, others, more := nextUnmatched(c)
@@ -71,7 +71,7 @@ func matchPastRollbacks(ctx context.Context, c *Stream) (proof string, err error
 	}
 }
 
-// nextEarlier gives an earlier rollback, and some of the streams in that etcd for which the server can be asked.
+// nextUnmatched returns a past rollback, and some streams in that etcd about which the server can be asked.
 func nextUnmatched(c *Stream) (found pastRollback, others []*Stream, more bool) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -88,7 +88,7 @@ func nextUnmatched(c *Stream) (found pastRollback, others []*Stream, more bool) 
 	return found, others, true
 }
 
-// leaveLate makes the stream leave its history, with a gap of its own.
+// rollBackLate rolls the stream back, with a gap of its own.
 func rollBackLate(c *Stream, found pastRollback) {
 	c.all.mu.Lock()
 	c.history.gap = c.progress.completeLocked(c.etcd, &evidence{}, nil)
@@ -97,14 +97,14 @@ func rollBackLate(c *Stream, found pastRollback) {
 	}
 	check := newCacheCheckLocked(c, &fork{})
 	if check == nil && found.finder == nil {
-		check = recalledCacheCheck(c.progress.newestKnown()) // That recorder is no more.
+		check = recalledCacheCheck(c.progress.newestKnown()) // The recorder that found the rollback no longer runs, so what it knew of the cache is lost.
 	}
 	c.rollBackLocked(found.proof, check)
 	c.all.mu.Unlock()
 	notify(c, found.proof)
 }
 
-// allAnnounced reports whether each resource that is served was met by this process.
+// allStreamsAdded reports whether this process has added a stream for each resource that was served at the start.
 func (r *Streams) allStreamsAdded() bool {
 	r.mu.Lock()
 	allAdded := r.allAdded
@@ -117,6 +117,6 @@ func (r *Streams) allStreamsAdded() bool {
 	}
 }
 
-// provesLocked reports whether what the stream was served can show that a history is no more. It cannot before it is known
-// whether that was an earlier rollback. Streams that were listed since would find it a second time, too.
+// canProveLocked reports whether the stream's versions can prove a rollback. As long as a past rollback is
+// unmatched, they cannot: they would prove that one a second time, also for streams that were listed since.
 func (c *Stream) canProveLocked() bool { return c.following.canAsk() && c.history.certain() }

@@ -12,13 +12,13 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A recorder has seen that a history went backwards, and was killed when it had told one stream.
-func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
+// A recorder found a rollback, and was killed when it had rolled back one stream.
+func TestAPastRollbackOnRecordRollsAStreamBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		allAdded := make(chan struct{})
 		all.allAdded = allAdded
-		// Nothing of the stream itself proves anything: what was undone of it was a deletion.
+		// The stream itself proves nothing: the only undone write was a deletion.
 		etcd, apart := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, &archive{now: 900}
 		began := time.Now().Add(-time.Hour)
 		reversals := []postgres.Reversal{
@@ -28,7 +28,7 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		late.record = 1
 		late.Recall(Recalled{Reversals: reversals})
 		_, err := late.Reversed(t.Context(), "60")
-		require.ErrorIs(t, err, errNotAllAdded, "it is not followed before that is known")
+		require.ErrorIs(t, err, errNotAllAdded, "the stream is not followed before that is known")
 
 		other, notifiedOther := followed(all, "metrics", apart, 800)
 		other.record = 2
@@ -40,7 +40,7 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		require.Equal(t, "it went backwards", proof)
 		require.Equal(t, []string{proof}, *notified)
 		until := late.GapBegin()
-		require.Equal(t, "48", until.ResourceVersion, "what was recorded since may not be complete")
+		require.Equal(t, "48", until.ResourceVersion, "the rows since then may not be complete")
 		require.Equal(t, began, until.Time)
 		proof, err = other.Reversed(t.Context(), "800")
 		require.NoError(t, err)
@@ -53,12 +53,12 @@ func TestAStreamLearnsFromTheRecordWhatNobodyHasToldIt(t *testing.T) {
 		close(allAdded)
 		_, err = alone.Reversed(t.Context(), "60")
 		require.NoError(t, err)
-		require.Equal(t, []string{"it went backwards"}, *notifiedAlone, "nobody is left who could be asked")
+		require.Equal(t, []string{"it went backwards"}, *notifiedAlone, "no stream is there that could be asked")
 	})
 }
 
-// The resource that has seen it go backwards is not followed yet, and the stream waits for it.
-func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
+// The resource that showed the rollback is not followed yet, and the stream waits for it.
+func TestARollbackOnRecordIsNotFoundASecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		all.allAdded = make(chan struct{})
@@ -80,14 +80,14 @@ func TestAReversalThatIsOnRecordIsNotFoundASecondTime(t *testing.T) {
 		_, err = late.Reversed(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *notified)
-		require.NotNil(t, late.trust.cacheCheck, "who has found it may have doubted the cache")
+		require.NotNil(t, late.trust.cacheCheck, "the recorder that found it may have distrusted the cache")
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *notifiedListed)
 	})
 }
 
-// A recorder was killed when all others had been listed since.
-func TestAReversalOfWhichAGapIsOpenIsNotFoundASecondTime(t *testing.T) {
+// A recorder was killed when all other streams had been listed since the rollback.
+func TestARollbackWithAnOpenGapIsNotFoundASecondTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 56, versions: []*kube.Object{servedAs("kept", "1", 20)}}

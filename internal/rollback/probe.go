@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// probeEvery is how long after a probe the next one comes. glanceEvery is how often the newest version is looked at meanwhile,
-	// which costs an etcd one read of one key.
+	// probeEvery is the time from one probe to the next. glanceEvery is how often the newest version is checked in
+	// between, which costs etcd one read of one key.
 	probeEvery  = 10 * time.Second
 	glanceEvery = time.Second
 )
 
-// KeepProbing finds out whether the history of each etcd is the one on record, until ctx ends. It probes every ten seconds, and looks
-// at the newest version each second.
+// KeepProbing checks until ctx ends whether the history of each etcd is still the recorded one. It probes every ten
+// seconds, and checks the newest version each second.
 func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(glanceEvery)
 	defer ticker.Stop()
@@ -33,13 +33,13 @@ func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 			nextProbe = time.Now().Add(probeEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Debug("it was not found out whether the server's history is still the one on record", "error", err)
+			log.Debug("rollback check failed; retrying within 10s", "error", err)
 		}
 	}
 }
 
-// glance looks at the newest version of each etcd, if that was served since the last glance. If etcd does not hold it, a probe
-// finds out why.
+// glance checks the newest version of each etcd, if a newer one was served since the last glance. If etcd does not
+// hold it, glance starts a probe, which finds out why.
 func (r *Streams) glance(ctx context.Context) (failed error) {
 	for _, s := range r.takeNewest() {
 		result, err := s.stream.ask.lookUntilAnswered(ctx, s.servedVersion, s.checkRevision())
@@ -55,7 +55,7 @@ func (r *Streams) glance(ctx context.Context) (failed error) {
 	return failed
 }
 
-// takeNewest gives the newest version of each etcd that was served since it was asked last.
+// takeNewest returns the newest version of each etcd, if a newer one was served since the last glance.
 func (r *Streams) takeNewest() (taken []*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *Streams) takeNewest() (taken []*sample) {
 	return taken
 }
 
-// Probe asks each etcd about what is newest of it, and about some of what was served since the last probe.
+// Probe assigns a few streams to their etcd. Then it checks one stream of each etcd, and the samples.
 func (r *Streams) Probe(ctx context.Context) error {
 	if err := r.identity.Check(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *Streams) Probe(ctx context.Context) error {
 	return errors.Join(failed, r.lookBack(ctx))
 }
 
-// newestOfEach is, of each etcd, the stream that has come furthest.
+// newestOfEach returns, for each etcd, the stream with the highest position.
 func (r *Streams) newestOfEach() []*Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
-// place is how far a stream has come in its history. Streams.mu protects it.
+// progress is how far a stream has come in its history. Streams.mu protects it.
 type progress struct {
-	position uint64    // up to which the stream has said what is its
-	moved    time.Time // when it last came further
-	begin    uint64    // where it began in its history, for this process; 0 until that is known
-	since    time.Time // when that was, by the clock of the record
-	resumed  uint64    // where this process has taken over from the record
-	onRecord uint64    // the newest revision that comes from the record; the position may be behind it
+	position uint64    // the stream has delivered all its versions up to there
+	moved    time.Time // when the position last moved
+	begin    uint64    // where the stream began in its history, for this process; 0 until that is known
+	since    time.Time // when it began there, by the record's clock
+	resumed  uint64    // the position that this process took over from the record
+	onRecord uint64    // the newest revision on record; the position may be behind it
 }
 
 // reach notes a position.
@@ -27,7 +27,7 @@ func (p *progress) reach(position uint64, now time.Time) {
 	}
 }
 
-// resume takes over from the record.
+// resume takes over a position from the record.
 func (p *progress) resume(position uint64, since time.Time) {
 	p.position, p.resumed, p.begin, p.since = position, position, position, since
 }
@@ -35,20 +35,21 @@ func (p *progress) resume(position uint64, since time.Time) {
 // recall notes a revision on record.
 func (p *progress) recall(revision uint64) { p.onRecord = max(p.onRecord, revision) }
 
-// listed notes that a list is complete that began at some time. It is anew if it is one after a history that is no more.
+// listed notes that a list is complete, and when it began. afterRollback says that it is the list after a rollback.
 func (p *progress) listed(began time.Time, afterRollback bool) {
 	if afterRollback {
-		p.onRecord, p.resumed = 0, 0 // The record is of the other history.
+		p.onRecord, p.resumed = 0, 0 // The record is of the old history.
 	}
 	if afterRollback || p.since.IsZero() {
 		p.begin, p.since = 0, began
 	}
 }
 
-// servedHere reports whether a revision was served to this process. If not, it comes from the record.
+// servedHere reports whether this process was served a revision. If not, the revision comes from the record.
 func (p *progress) servedHere(revision uint64) bool { return revision > max(p.resumed, p.onRecord) }
 
-// movedTo is when the stream has come to its position. It is zero for any other revision, and for the position on record.
+// movedTo returns when the stream reached its position. It is zero for any other revision, and for the position on
+// record.
 func (p *progress) movedTo(revision uint64) (at time.Time) {
 	if revision == p.position && revision > p.resumed {
 		at = p.moved
@@ -56,9 +57,10 @@ func (p *progress) movedTo(revision uint64) (at time.Time) {
 	return at
 }
 
-// completeLocked is up to where, and since when, a stream is complete, as far as is certain when its etcd was put back. What was
-// served before something of the old history is of no other. A recorder before this one may have been served that. If the etcd
-// of the stream is not known to be that one, it was complete no longer than to last (I4).
+// completeLocked returns up to which version, and since when, the stream is certainly complete after its etcd was
+// put back. There the gap begins. All that was served before the evidence is of the old history, too. If the
+// evidence is older than this process, an earlier recorder was served it, and the gap begins at the evidence. If
+// the stream is not known to be in that etcd, its gap begins no later than last (I4).
 func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
 	from := deltafifo.Begin{Time: p.since}
 	if p.begin != 0 {
@@ -74,5 +76,5 @@ func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltaf
 	return from
 }
 
-// known is the newest revision that is known to have been the stream's, on record or not.
+// newestKnown returns the newest revision of the stream, on record or not.
 func (p *progress) newestKnown() uint64 { return max(p.position, p.onRecord) }

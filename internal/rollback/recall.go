@@ -8,25 +8,27 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Recalled is what a recorder before this one has left of a stream: on record, or in its spool.
+// Recalled is what an earlier recorder has recorded or spooled of a stream.
 type Recalled struct {
-	// Position is up to where that is complete. Known is what lives, Newest are the newest revisions.
+	// Position is up to where the stream is complete. Known are the living objects, Newest the newest revisions.
 	Position string
 	Known    *postgres.Known
 	Newest   []string
-	// Unverified are the versions that were served last. That recorder may not have compared them with etcd.
+	// Unverified are the versions that the server served last. The earlier recorder may not have checked them in
+	// etcd.
 	Unverified []postgres.Version
-	// Reversals are the rollbacks on record that the stream may not have been told of.
+	// Reversals are the rollbacks on record for which the stream may not have been rolled back.
 	Reversals []postgres.Reversal
-	// Anew says that the stream has left the history on record, and was listed since up to Position.
+	// Relisted says that the stream was rolled back, and was listed after that, up to Position.
 	Relisted bool
-	// Left says that the history on record was found to be no more, and that recorder ended before the stream was listed.
+	// RolledBack says that the history on record is no more, and that the earlier recorder ended before it had
+	// listed the stream.
 	RolledBack bool
-	// Spooled is up to where that recorder has spooled a stream that has left.
+	// Spooled is how far the earlier recorder has spooled a rolled back stream.
 	Spooled string
 }
 
-// Recall takes over what a recorder before this one has left.
+// Recall takes over what an earlier recorder has recorded or spooled.
 func (c *Stream) Recall(r Recalled) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -50,7 +52,7 @@ func (c *Stream) Recall(r Recalled) {
 	}
 }
 
-// resumeLocked takes over from a position on record.
+// resumeLocked takes over a position on record.
 func resumeLocked(c *Stream, at uint64, r Recalled) {
 	c.history.unmatched = append(c.history.unmatched, c.all.rollbacks...)
 	since := c.all.now()
@@ -71,7 +73,7 @@ func resumeLocked(c *Stream, at uint64, r Recalled) {
 	c.samples.addPendingLocked(recalledSampleLocked(c))
 }
 
-// livingOn are the versions of the objects that live on record.
+// livingOnRecord returns the versions of the living objects on record.
 func livingOnRecord(known *postgres.Known) (versions []servedVersion) {
 	if known == nil {
 		return nil
@@ -89,13 +91,13 @@ func livingOnRecord(known *postgres.Known) (versions []servedVersion) {
 	return versions
 }
 
-// recalledSampleLocked is the newest living object on record. When it was served is not known.
+// recalledSampleLocked returns a sample of the newest living object on record. When it was served is not known.
 func recalledSampleLocked(c *Stream) *sample {
 	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), history: c.history.number}, listed: c.progress.position, recalled: true}
 }
 
-// hadLeftLocked notes that the recalled history is no more. The rollback is known. Streams that were listed since would find it
-// a second time. What was spooled of the stream may go further than what is on record.
+// recallRollbackLocked notes that the recalled history is no more. The rollback is known, so streams that were
+// listed since must not find it a second time. The spool of the stream may go further than the record.
 func recallRollbackLocked(c *Stream, spooled string) {
 	if revision, err := strconv.ParseUint(spooled, 10, 64); err == nil {
 		c.progress.position = max(c.progress.position, revision)

@@ -11,12 +11,12 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// ListWith says how the stream is listed in a namespace from now on; an empty one means all.
+// ListWith sets the lister of the stream in a namespace; an empty one means all namespaces.
 func (c *Stream) ListWith(lister func(namespace string) cache.ListerWithContext) {
 	c.ask.lister.Store(&lister)
 }
 
-// Saw notes that a version of an object was served.
+// Saw notes that the server served a version of an object.
 func (c *Stream) Saw(o *kube.Object, deleted bool) {
 	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 	if err != nil {
@@ -32,8 +32,8 @@ func (c *Stream) Saw(o *kube.Object, deleted bool) {
 	}
 }
 
-// claim notes whose the revision is, and reports whether the version has to be noted as well. If there was a silence, it gives
-// what was served before it.
+// claim notes that the revision is the stream's. notes reports whether the history ring needs the version as well.
+// After a pause, claim returns the newest version before it.
 func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -42,18 +42,18 @@ func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *
 	c.claims.add(v.revision)
 	c.living.remember(v, deleted)
 	c.trust.window.served(v.revision)
-	if c.history.rolledBack { // What a watch serves that has not ended yet is of no history that counts.
+	if c.history.rolledBack { // A watch that has not ended yet may still serve versions of the old history.
 		return false, nil
 	}
 	v.deleted = deleted
-	o := observation{stream: c, servedVersion: v, history: c.history.number} // The clock of the record is read for those that are kept.
+	o := observation{stream: c, servedVersion: v, history: c.history.number} // The record's clock is read only for the versions that are kept.
 	if c.samples.addFreshLocked(o); deleted {
 		return false, nil
 	}
 	return c.history.certain() && c.etcd.ring.wantsNext(), c.etcd.servedLocked(o)
 }
 
-// note adds a version to the trail of its etcd.
+// note adds a version to the history ring of its etcd.
 func (c *Stream) note(v servedVersion) {
 	v = v.reduced()
 	c.all.mu.Lock()
@@ -63,7 +63,7 @@ func (c *Stream) note(v servedVersion) {
 	}
 }
 
-// Reached notes up to where the stream has said what is its.
+// Reached notes that the stream has delivered all its versions up to a resource version.
 func (c *Stream) Reached(resourceVersion string) {
 	position, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Stream) Reached(resourceVersion string) {
 	c.progress.reach(position, c.all.served)
 }
 
-// Watching notes that a watch has been opened.
+// Watching notes that a watch was opened.
 func (c *Stream) Watching(resourceVersion string) {
 	from, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Stream) Watching(resourceVersion string) {
 	c.trust.window.opened(from)
 }
 
-// Closed notes that it has ended.
+// Closed notes that the watch has ended.
 func (c *Stream) Closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -102,21 +102,22 @@ func (c *Stream) Interrupted(cause delta.Cause) {
 	c.following.denied = cause == delta.CauseForbidden || cause == delta.CauseUnauthorized || cause == delta.CauseNotFound
 }
 
-// Follow says how the stream is told that its history is no more.
+// Follow sets the function that makes the stream's reflector list after a rollback; nil means that the stream is
+// not followed.
 func (c *Stream) Follow(notify func(proof string)) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.following.notify = notify
 }
 
-// HasLeft reports whether the stream has left a history that is no more, and was not listed since.
+// RolledBack reports whether the stream's history is no more, and the stream was not listed since.
 func (c *Stream) RolledBack() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.history.rolledBack
 }
 
-// asks reports whether the server can be asked for the stream.
+// canAsk reports whether the server can be asked about the stream.
 func (c *Stream) canAsk() bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// etcdDouble answers what revisions asks of a server: where it is, and what an object was. A real one cannot be made to hold
-// another history at the same revisions while streams stay as they are.
+// etcdDouble answers two questions: which revision it has reached, and what an object was. A real etcd cannot be
+// made to hold another history at the same revisions while the streams stay.
 type etcdDouble struct {
 	now     int
 	objects map[string]string // name by the revision at which it was written
 	refused error             // nil: it answers
 	byName  atomic.Int64      // how often it was asked for one name
-	where   atomic.Int64      // how often it was asked where it is
+	where   atomic.Int64      // how often it was asked for its revision
 }
 
 func (e *etcdDouble) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -58,7 +58,7 @@ func written(name, rv string) *kube.Object {
 
 func (e *etcdDouble) lister(string) cache.ListerWithContext { return e }
 
-// listedBy has a stream be listed by an etcd.
+// listedBy makes an etcd the lister of a stream.
 func listedBy(c *Stream, etcd *etcdDouble) *Stream {
 	c.ListWith(etcd.lister)
 	c.Follow(func(string) {})
@@ -72,7 +72,7 @@ func unaccounted(t *testing.T, c *Stream) []uint64 {
 	return rest
 }
 
-// twoStreams are one that asks and one that has claimed 101, 103 and 104, the last of them a deletion's.
+// twoStreams returns a stream that asks, and one that has claimed 101, 103 and 104. The last of them is a deletion.
 func twoStreams(asked, claimed *etcdDouble) (*Stream, *Stream) {
 	all := New(Options{})
 	a, b := listedBy(all.Add(Spec{Name: "a"}), asked), listedBy(all.Add(Spec{Name: "b"}), claimed)
@@ -83,15 +83,15 @@ func twoStreams(asked, claimed *etcdDouble) (*Stream, *Stream) {
 	return a, b
 }
 
-func TestRevisionsOfOthersInTheSameEtcdAreAccountedFor(t *testing.T) {
+func TestRevisionsOfOtherStreamsInTheSameEtcdAreAccountedFor(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"101": "x", "103": "y"}}
 	a, b := twoStreams(etcd, etcd)
-	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a), "what is after the last version that can be looked up is not proved")
-	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, b), "what is its own is not another's")
+	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a), "no claim after the newest living version is proved")
+	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, b), "its own claims are not another stream's")
 }
 
-// What lives of the one that could tell is older than the stretch: all that it did there was to end.
-func TestNothingIsProvedWhereTheNewestLivingObjectIsOlderThanTheStretch(t *testing.T) {
+// The claimant's newest living object is older than the stretch. In the stretch, its objects only ended.
+func TestAnObjectOlderThanTheStretchProvesNoClaim(t *testing.T) {
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"95": "x"}}
 	all := New(Options{})
 	a, b := listedBy(all.Add(Spec{Name: "a"}), etcd), listedBy(all.Add(Spec{Name: "b"}), etcd)
@@ -114,12 +114,12 @@ func TestRevisionsOnRecordAreAccountedFor(t *testing.T) {
 	require.Equal(t, []uint64{102, 104, 105}, unaccounted(t, a))
 }
 
-func TestRevisionsOfAnotherEtcdAreNot(t *testing.T) {
+func TestRevisionsOfAnotherEtcdAreNotAccountedFor(t *testing.T) {
 	a, _ := twoStreams(&etcdDouble{now: 110}, &etcdDouble{now: 500, objects: map[string]string{"103": "y"}})
 	require.Equal(t, []uint64{101, 102, 103, 104, 105}, unaccounted(t, a))
 }
 
-func TestRevisionsOfAHistoryThatWasReplacedAreNot(t *testing.T) {
+func TestRevisionsOfAnOldHistoryAreNotAccountedFor(t *testing.T) {
 	for name, restored := range map[string]*etcdDouble{
 		"another object":  {now: 110, objects: map[string]string{"103": "z"}},
 		"not there again": {now: 102},
@@ -131,7 +131,7 @@ func TestRevisionsOfAHistoryThatWasReplacedAreNot(t *testing.T) {
 	}
 }
 
-func TestRevisionsOfAResourceThatIsNotServedAnyMoreAreNot(t *testing.T) {
+func TestRevisionsOfAResourceThatIsNoLongerServedAreNotAccountedFor(t *testing.T) {
 	for _, refused := range []error{
 		apierrors.NewNotFound(schema.GroupResource{}, ""), apierrors.NewForbidden(schema.GroupResource{}, "", nil), apierrors.NewMethodNotSupported(schema.GroupResource{}, "list"),
 	} {
@@ -141,7 +141,7 @@ func TestRevisionsOfAResourceThatIsNotServedAnyMoreAreNot(t *testing.T) {
 }
 
 // An aggregated API server may come back long after the others.
-func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+func TestAResourceThatDoesNotAnswerDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := &etcdDouble{refused: apierrors.NewServiceUnavailable("no endpoints")}
 		a, _ := twoStreams(&etcdDouble{now: 110}, away)
@@ -153,14 +153,14 @@ func TestAResourceThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 		other.Saw(written("z", "102"), false)
 		require.Equal(t, []uint64{104, 105}, unaccounted(t, a))
 		listedBy(b, away)
-		require.Equal(t, []uint64{103, 104, 105}, unaccounted(t, a), "another one shows that the history stands, up to there")
+		require.Equal(t, []uint64{103, 104, 105}, unaccounted(t, a), "another stream proves the history up to there")
 		listedBy(other, away)
 		_, err := a.Unaccounted(t.Context(), 100, 105, 10, true)
-		require.True(t, apierrors.IsServiceUnavailable(err), "each could be asked a moment later: there are fewer to look at then")
+		require.True(t, apierrors.IsServiceUnavailable(err), "a moment later the server may answer, and fewer revisions remain")
 	})
 }
 
-func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
+func TestAStreamWaitsForABusierOneButNotForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
 		all := New(Options{})
@@ -182,7 +182,7 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		started = time.Now()
 		_, err := idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
 		require.NoError(t, err)
-		require.Equal(t, busierLongWait, time.Since(started), "longer, where each stream would have much to look at")
+		require.Equal(t, busierLongWait, time.Since(started), "longer, if each stream would have to look at many revisions")
 		time.AfterFunc(40*time.Second, func() { late.Reached("107") })
 		started = time.Now()
 		_, err = idle.Unaccounted(t.Context(), 110, 110+2*fewLooks, 1000, true)
@@ -191,11 +191,11 @@ func TestTheBusierStreamIsWaitedForButNotForEver(t *testing.T) {
 		late.Watching("")
 		started = time.Now()
 		unaccounted(t, idle)
-		require.Less(t, time.Since(started), 2*acceptedAfter, "a stream that is watched says what is its")
+		require.Less(t, time.Since(started), 2*acceptedAfter, "a watched stream claims its revisions itself")
 	})
 }
 
-// A look holds up the watch of its stream.
+// A look delays the watch of its stream.
 func TestALookWaitsForNoBusierStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"102": "x"}}
@@ -212,7 +212,7 @@ func TestALookWaitsForNoBusierStream(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		time.Sleep(busierLongWait)
 		_, err = idle.Unaccounted(t.Context(), 100, 110+2*fewLooks, 1000, false)
-		require.NoError(t, err, "the busier stream comes no further")
+		require.NoError(t, err, "the busier stream makes no progress")
 	})
 }
 
@@ -240,17 +240,17 @@ func TestTheRevisionsOfOneEtcdDoNotDisplaceThoseOfAnother(t *testing.T) {
 	require.Equal(t, []uint64{1000001}, pods.claims.within(1000000, 1000001))
 }
 
-func TestAStretchOfManyMillionsIsNotGoneThrough(t *testing.T) {
+func TestALargeStretchEndsAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &etcdDouble{now: 110, objects: map[string]string{"103": "y"}}
 		a, _ := twoStreams(etcd, etcd)
 		rest, err := a.Unaccounted(t.Context(), 100, 1<<60, 10, true)
 		require.NoError(t, err)
-		require.Len(t, rest, 11, "more than the limit, and no more than to say so")
+		require.Len(t, rest, 11, "one more than the limit shows that there are more")
 	})
 }
 
-func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
+func TestNoStreamWaitsForOneThatIsNotServed(t *testing.T) {
 	for name, end := range map[string]func(*Stream){
 		"its run has ended": func(c *Stream) { c.Follow(nil) },
 		"it is forbidden":   func(c *Stream) { c.Interrupted(delta.CauseForbidden) },
@@ -278,7 +278,7 @@ func TestNobodyWaitsForAStreamThatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestTheEtcdOfAStreamThatIsGoneIsStillKnown(t *testing.T) {
+func TestTheEtcdOfAStreamThatIsNotServedIsStillKnown(t *testing.T) {
 	all, etcd := New(Options{}), &archive{now: 100}
 	gone, _ := followed(all, "gone", etcd, 50)
 	followed(all, "stays", etcd, 60)
@@ -290,7 +290,7 @@ func TestTheEtcdOfAStreamThatIsGoneIsStillKnown(t *testing.T) {
 	require.Same(t, gone.etcd, later.etcd)
 }
 
-func TestAStreamThatIsNotServedIsToldOfAnotherHistory(t *testing.T) {
+func TestAStreamThatIsNotServedIsRolledBackToo(t *testing.T) {
 	all, etcd := New(Options{}), &archive{now: 100}
 	gone, _ := followed(all, "gone", etcd, 50)
 	followed(all, "stays", etcd, 60)

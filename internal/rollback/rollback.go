@@ -10,24 +10,25 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
-// A rollback is an etcd that was put back to an older state. It is one event: one entry of the queue opens the gaps of all
+// A rollback is one event: an etcd was put back to an older state. One entry of the queue opens the gaps of all
 // streams that are not proved to be in another etcd, in one transaction.
 //
-// What holds:
+// The package guarantees:
 //
-//   - Each version that is lost lies in a gap. A gap may begin too early.
-//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold (etcd.settled).
-//   - No stream leaves its history before the gaps of all are queued (Streams.acting).
-//   - A stream that is opened later asks whether it was in that etcd (earlier.go).
+//   - Each lost version lies in a gap. A gap may begin too early.
+//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold
+//     (etcd.settled).
+//   - No stream is rolled back before the gaps of all streams are queued (Streams.acting).
+//   - A stream that is opened later asks whether it was in that etcd (pastrollbacks.go).
 
-// Reversed implements reflector.History.
+// Reversed implements reflector.History. It returns the proof of a rollback, "" if nothing proves one.
 func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, error) {
 	if err := c.all.identity.Check(ctx); err != nil {
 		return "", err
 	}
 	position, err := strconv.ParseUint(cmp.Or(resourceVersion, lastPosition(c)), 10, 64)
 	if err != nil {
-		return "", nil //nolint:nilerr // nothing is recorded, or opaque versions cannot be compared
+		return "", nil //nolint:nilerr // nothing is recorded, or the versions are opaque and cannot be compared
 	}
 	if proof := c.RollbackProof(); proof != "" {
 		return proof, nil
@@ -41,8 +42,8 @@ func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, 
 	return c.RollbackProof(), nil
 }
 
-// reachedTo is where the stream is or, where a list is due whatever the history is, was. It is empty where that was nowhere, or
-// in a history that is no more.
+// lastPosition returns the stream's position. Reversed uses it if the reflector has none, because a list is due
+// anyway. It is empty if the stream has none, or was rolled back.
 func lastPosition(c *Stream) string {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -52,8 +53,8 @@ func lastPosition(c *Stream) string {
 	return strconv.FormatUint(c.progress.position, 10)
 }
 
-// LeftFor is the proof for which the stream has left a history and was not listed since, empty if it has not. It waits until
-// the gaps of all streams are queued.
+// RollbackProof returns the proof for which the stream was rolled back and not listed since. It is empty if there
+// is none. RollbackProof waits until the gaps of all streams are queued.
 func (c *Stream) RollbackProof() (proof string) {
 	c.all.acting.RLock()
 	defer c.all.acting.RUnlock()
@@ -65,14 +66,14 @@ func (c *Stream) RollbackProof() (proof string) {
 	return proof
 }
 
-// Gap is where the gap of a stream begins that has left a history.
+// Gap says where the gap of a rolled back stream begins.
 type Gap struct {
 	Stream *Stream
 	Begin  deltafifo.Begin
 }
 
-// GapBegin is where the gap begins of a stream that has left its history, zero for any other. What it has put on record together with others
-// says it already.
+// GapBegin returns where the gap of a rolled back stream begins, and the zero value for any other stream. If the
+// event has queued the gap already, that one begins there, too.
 func (c *Stream) GapBegin() deltafifo.Begin {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -82,8 +83,8 @@ func (c *Stream) GapBegin() deltafifo.Begin {
 	return c.history.gap
 }
 
-// found acts upon the proof that the stream's history is no more. All streams leave it that are not proved to be in another
-// etcd: those that may be in this one would miss what it has lost.
+// rollBack acts on the evidence that the stream's history is no more. It rolls back all streams that are not proved
+// to be in another etcd: one that may be in this etcd would miss what this etcd has lost.
 func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 	event := &event{evidence: e, finder: c, otherEtcds: findOtherEtcds(ctx, c), forks: map[*etcd]*fork{}}
 	c.all.acting.Lock()
@@ -96,23 +97,24 @@ func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 	}
 	err := c.all.record(ctx, e.proof, gaps)
 	c.all.noteGapsQueued()
-	for _, o := range affected { // After an error each opens its own gap.
+	for _, o := range affected { // If the entry was not queued, each stream opens its own gap.
 		notify(o, e.proof)
 	}
 	if err != nil {
-		return fmt.Errorf("record that history went backwards: %w", err)
+		return fmt.Errorf("queue the gaps of a rollback: %w", err)
 	}
 	return nil
 }
 
-// part notes that the gaps of a rollback are queued. What is observed later goes on record after them.
+// noteGapsQueued notes that the gaps of a rollback are queued. An entry that is observed later goes on record after
+// them.
 func (r *Streams) noteGapsQueued() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gapsQueued = r.now()
 }
 
-// tell has the reflector of the stream list.
+// notify makes the reflector of the stream list.
 func notify(c *Stream, proof string) {
 	c.all.mu.Lock()
 	notify := c.following.notify
@@ -126,15 +128,15 @@ func notify(c *Stream, proof string) {
 type event struct {
 	evidence
 	finder     *Stream
-	otherEtcds map[*etcd]bool  // the etcds that are proved to be others than that of the finder
-	forks      map[*etcd]*fork // where the old history and the new one of the others have parted
+	otherEtcds map[*etcd]bool  // the etcds that are proved to be others than the finder's
+	forks      map[*etcd]*fork // the fork of each etcd that it concerns
 }
 
-// leaveLocked makes the streams leave. It gives those that did, and the gaps of those that are followed. Any other has its gap
-// when it is followed again.
+// rollBackLocked rolls the streams back, and returns them. It also returns the gaps of the followed streams. Any
+// other stream opens its gap when it is followed again.
 func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	all := e.finder.all
-	if !e.finder.history.isCurrent(e.history) { // Another stream has found it, or a list has shown it meanwhile.
+	if !e.finder.history.isCurrent(e.history) { // Another stream, or a list, has found the rollback first.
 		return nil, nil
 	}
 	all.rollbacks = append(all.rollbacks, pastRollback{proof: e.proof, finder: e.finder})
@@ -159,7 +161,8 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	return affected, gaps
 }
 
-// partLocked notes up to where a stream that leaves was complete, and what its etcd has served for the search of the fork.
+// beginGapLocked notes where the gap of a stream begins, and keeps the history ring of its etcd for the search of
+// the fork.
 func (e *event) beginGapLocked(o *Stream, last time.Time) {
 	proved := o.etcd == e.finder.etcd
 	if e.forks[o.etcd] == nil {
@@ -172,14 +175,15 @@ func (e *event) beginGapLocked(o *Stream, last time.Time) {
 	}
 }
 
-// leaveLocked notes that the stream was in a history that is no more.
+// rollBackLocked notes that the stream's history is no more.
 func (c *Stream) rollBackLocked(proof string, check *cacheCheck) {
 	c.history.rollBack(proof)
 	c.trust.rolledBackLocked(check)
 	c.all.forgetLocked(c)
 }
 
-// forgetLocked drops what a stream knew in a history that is no more. All claims go: whose they are in the new one is not known.
+// forgetLocked drops what the stream knew of its old history. It drops the claims of all streams: which stream has
+// which revision in the new history is not known.
 func (r *Streams) forgetLocked(c *Stream) {
 	for _, other := range r.streams {
 		other.claims.newest = nil

@@ -25,21 +25,22 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// archive is an etcd that holds the versions of a few objects. A real one does not give the same revision twice when a test wants it.
+// archive is an etcd that holds the versions of a few objects. A real etcd does not give a revision twice when a
+// test needs that.
 type archive struct {
 	now, compacted int
-	versions       []*kube.Object // in order; one without a UID is an end
-	cached         []*kube.Object // what an API server lists that does not know what happened
+	versions       []*kube.Object // in order; a version without a UID ends its object
+	cached         []*kube.Object // what an API server with an old cache lists
 	asked          atomic.Int64
 	fails          error  // instead of any answer
-	meanwhile      func() // happens once, before the next answer
+	meanwhile      func() // called once, before the next answer
 }
 
 func servedAs(name, uid string, rv int) *kube.Object {
 	return &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid), ResourceVersion: strconv.Itoa(rv)}}
 }
 
-// titled is a version with an annotation, written at a time.
+// titled adds an annotation and a time of writing to a version.
 func titled(o *kube.Object, title, written string) *kube.Object {
 	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q},"managedFields":[{"time":%q}]}}`, o.Name, title, written))
 	return o
@@ -105,7 +106,7 @@ func (a *archive) Get(_ context.Context, _, name string) (*kube.Object, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, name)
 }
 
-// serves has a stream be served a version, which etcd keeps or does not.
+// serves serves a version to a stream. kept says whether etcd keeps the version.
 func (a *archive) serves(c *Stream, o *kube.Object, kept bool) {
 	c.Saw(o, false)
 	if kept {
@@ -113,7 +114,8 @@ func (a *archive) serves(c *Stream, o *kube.Object, kept bool) {
 	}
 }
 
-// followed is a stream that is followed, up to a position, of an object that was served.
+// followed adds a stream that is followed, has reached a position, and was served some versions. notified gets the
+// proofs of its rollbacks.
 func followed(all *Streams, name string, etcd *archive, position int, served ...*kube.Object) (c *Stream, notified *[]string) {
 	c, notified = all.Add(Spec{Name: name}), &[]string{}
 	c.ListWith(etcd.lister)
@@ -126,14 +128,14 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, notified
 }
 
-// truthful asks whether a list is true.
+// truthful calls Truthful for a list.
 func truthful(t *testing.T, c *Stream, resourceVersion string, items []any) error {
 	t.Helper()
 	_, err := c.Truthful(t.Context(), resourceVersion, items)
 	return err
 }
 
-func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
+func TestTheProofsOfARollback(t *testing.T) {
 	served := func() *kube.Object { return servedAs("x", "1", 50) }
 	const early, late = "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 	for name, test := range map[string]struct {
@@ -141,21 +143,21 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 		served *kube.Object
 		proof  string
 	}{
-		"it stands":                             {&archive{now: 70, versions: []*kube.Object{served()}}, served(), ""},
-		"etcd is younger":                       {&archive{now: 55, versions: []*kube.Object{served()}}, served(), "which etcd has not come to"},
-		"etcd is younger, and nothing lives":    {&archive{now: 55}, nil, "which etcd has not come to"},
+		"the history stands":                    {&archive{now: 70, versions: []*kube.Object{served()}}, served(), ""},
+		"etcd is behind":                        {&archive{now: 55, versions: []*kube.Object{served()}}, served(), "which etcd has not reached"},
+		"etcd is behind, and nothing lives":     {&archive{now: 55}, nil, "which etcd has not reached"},
 		"nothing lives":                         {&archive{now: 70}, nil, ""},
-		"the object is not there":               {&archive{now: 70}, served(), "was something else in etcd"},
-		"it is older":                           {&archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},
-		"another has the name":                  {&archive{now: 70, versions: []*kube.Object{servedAs("x", "2", 50)}}, served(), "was something else"},
-		"it was changed since":                  {&archive{now: 70, versions: []*kube.Object{served(), servedAs("x", "1", 65)}}, served(), ""},
-		"the same number at another time":       {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", early)}}, titled(served(), "a", late), "was something else"},
+		"the object is not there":               {&archive{now: 70}, served(), "but etcd held another version, or none"},
+		"the object is older":                   {&archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "but etcd held another version"},
+		"another object has the name":           {&archive{now: 70, versions: []*kube.Object{servedAs("x", "2", 50)}}, served(), "but etcd held another version"},
+		"the object was changed since":          {&archive{now: 70, versions: []*kube.Object{served(), servedAs("x", "1", 65)}}, served(), ""},
+		"the same number at another time":       {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", early)}}, titled(served(), "a", late), "but etcd held another version"},
 		"the same number, redacted otherwise":   {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "hash", late), ""},
 		"the same number, its time redacted":    {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "a", "hash"), ""},
 		"the same number with the same content": {&archive{now: 70, versions: []*kube.Object{titled(served(), "a", late)}}, titled(served(), "a", late), ""},
 		"compacted, and newer":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 85)}}, served(), ""},
 		"compacted, and gone":                   {&archive{now: 90, compacted: 80}, served(), ""},
-		"compacted, and older":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "was something else"},
+		"compacted, and older":                  {&archive{now: 90, compacted: 80, versions: []*kube.Object{servedAs("x", "1", 40)}}, served(), "but etcd held another version"},
 		"compacted, and as it was":              {&archive{now: 90, compacted: 80, versions: []*kube.Object{served()}}, served(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +186,7 @@ func TestWhatProvesThatAHistoryIsAnother(t *testing.T) {
 	}
 }
 
-func TestAServerThatHasNoSuchListsIsWatchedAndOneThatIsBusyAskedAgain(t *testing.T) {
+func TestARefusalIsNoProofAndABusyServerIsAskedAgain(t *testing.T) {
 	etcd := &archive{now: 70}
 	c, _ := followed(New(Options{}), "things", etcd, 60, servedAs("x", "1", 50))
 	for _, err := range []error{
@@ -203,9 +205,9 @@ func TestAServerThatHasNoSuchListsIsWatchedAndOneThatIsBusyAskedAgain(t *testing
 	}
 }
 
-func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
+func TestADeletionThatTheWatchIsAboutToDeliverIsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Two deletes of one lease: the first has come.
+		// Two deletes of one lease: the watch has delivered the first.
 		etcd := &archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 50), servedAs("x", "", 60)}}
 		c, notified := followed(New(Options{}), "events", etcd, 60, servedAs("x", "1", 50))
 		time.AfterFunc(confirmAfter/2, func() { c.Saw(servedAs("x", "1", 60), true) })
@@ -216,7 +218,7 @@ func TestADeletionThatTheWatchIsAboutToTellIsNoProof(t *testing.T) {
 	})
 }
 
-func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
+func TestARollbackConcernsTheStreamsOfOneEtcdOnly(t *testing.T) {
 	all := New(Options{})
 	restored, apart := &archive{now: 55}, &archive{now: 900}
 	_, first := followed(all, "a", restored, 60)
@@ -228,12 +230,12 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	require.Equal(t, *first, *idle)
 	require.Empty(t, *other)
 	for _, c := range all.streams {
-		require.Empty(t, c.claims.newest, "the same revisions will be given to others")
+		require.Empty(t, c.claims.newest, "the new history gives these revisions to other writes")
 	}
 	require.True(t, owner.RolledBack())
 
 	require.NoError(t, all.Probe(t.Context()))
-	require.Len(t, *first, 1, "who has left has left")
+	require.Len(t, *first, 1, "a rollback is found once")
 
 	owner.Listing(delta.CauseHistoryReversed)
 	owner.Shown([]any{servedAs("x", "1", 5)})
@@ -242,7 +244,7 @@ func TestAllStreamsOfAnEtcdAreToldAndThoseOfAnotherAreNot(t *testing.T) {
 	require.False(t, owner.RolledBack())
 	e := comparison{stream: owner}.expected()
 	require.Equal(t, "x", e.undone.name)
-	require.EqualValues(t, 55, e.at, "and not what it was before")
+	require.EqualValues(t, 55, e.at, "and not the position before")
 }
 
 func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
@@ -257,7 +259,7 @@ func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
 	require.EqualValues(t, 1, etcd.asked.Load())
 }
 
-func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
+func TestAListIsTrustedOnlyIfEtcdHoldsItsVersions(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 55, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 	c, _ := followed(all, "things", etcd, 60, servedAs("lost", "2", 52))
@@ -270,21 +272,22 @@ func TestAListIsTrueOnlyIfEtcdHoldsWhatItShows(t *testing.T) {
 	}
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 	require.NoError(t, listed("55"))
-	require.ErrorContains(t, listed("60"), "has not come to it")
+	require.ErrorContains(t, listed("60"), "has not reached that resource version")
 	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20), servedAs("lost", "2", 52)), "ns/lost")
 
 	etcd.cached = []*kube.Object{servedAs("lost", "2", 52)}
 	_, err := c.Reversed(t.Context(), "60")
 	require.NoError(t, err)
-	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20)), "still serves things ns/lost", "the cache of this stream is as old as that one's")
+	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20)), "still serves things ns/lost", "one old cache makes the other suspect")
 	etcd.cached = nil
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 }
 
-func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
+func TestAStreamThatIsOpenedAfterARollbackIsRolledBackToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		// Restored to 40, and come to 100. The service was deleted at 55 in the history that was, and lives now: nothing of the stream itself proves anything.
+		// Restored to 40, etcd has reached 100. The old history deleted the service at 55, and now the service
+		// lives. So the stream itself proves nothing.
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("gone", "2", 21)}}
 		a, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
 		proof, err := a.Reversed(t.Context(), "60")
@@ -295,7 +298,7 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 		late.Recall(Recalled{Position: "60"})
 		etcd.fails = errors.New("busy")
 		_, err = late.Reversed(t.Context(), "60")
-		require.Error(t, err, "it is not followed before that is known")
+		require.Error(t, err, "the stream is not followed before that is known")
 		require.Empty(t, *notified)
 		etcd.fails = nil
 		got, err := late.Reversed(t.Context(), "60")
@@ -306,11 +309,11 @@ func TestAStreamThatIsOpenedAfterAReversalLearnsOfIt(t *testing.T) {
 		fresh, notified := followed(all, "widgets", etcd, 100)
 		_, err = fresh.Reversed(t.Context(), "100")
 		require.NoError(t, err)
-		require.Empty(t, *notified, "a stream of a resource that is new has no other history")
+		require.Empty(t, *notified, "the stream of a new resource has no old history")
 	})
 }
 
-func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testing.T) {
+func TestAStreamIsRolledBackThoughTheFinderIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
@@ -332,7 +335,7 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItIsGone(t *testin
 	})
 }
 
-// Names of roles may have whatever a path may have.
+// The name of a role may have any character of a path.
 func TestEtcdIsAskedForAnyName(t *testing.T) {
 	const name = `tenant:a,b=c\d`
 	etcd := &archive{now: 9, versions: []*kube.Object{servedAs(name, "1", 5)}}
@@ -342,7 +345,7 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 	require.Equal(t, match, result)
 }
 
-// events takes down what is queued of each rollback.
+// events calls each with the queued gaps of each rollback.
 func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Begin)) {
 	t.Helper()
 	r.record = func(_ context.Context, proof string, gaps []Gap) error {
@@ -355,7 +358,7 @@ func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]d
 	}
 }
 
-func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
+func TestARollbackIsOneEventForAllStreamsThatMayBeInThatEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd, apart, down := &archive{now: 100}, &archive{now: 900}, &archive{now: 900, fails: errDown}
@@ -375,7 +378,7 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 			require.Contains(t, gaps, "configmaps")
 			require.Contains(t, gaps, "services")
 			require.Contains(t, gaps, "routes", "it is not known to be in another etcd")
-			require.Empty(t, *notified, "nobody leaves before the gaps of all are queued")
+			require.Empty(t, *notified, "no stream is rolled back before the gaps of all are queued")
 		})
 		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", at: 52}))
 		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "again", at: 52}))
@@ -385,11 +388,11 @@ func TestARollbackIsOneEventForAllWhoMayBeInThatEtcd(t *testing.T) {
 		}
 		require.Empty(t, *notifiedApart)
 		require.True(t, gone.RolledBack(), "it may come back")
-		require.True(t, first.RolledBack(), "what is listed may be of the old history")
+		require.True(t, first.RolledBack(), "its list may be of the old history")
 	})
 }
 
-func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
+func TestAGapBeginsAtTheNewestSettledVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, began := New(Options{}), time.Now()
 		etcd := &archive{now: 100}
@@ -405,10 +408,10 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 			defer c.all.mu.Unlock()
 			e := evidence{before: time.Now()}
 			last := c.progress.completeLocked(c.etcd, &e, nil).Time
-			return map[string]deltafifo.Begin{"own": c.progress.completeLocked(c.etcd, &e, nil), "beside": idle.progress.completeLocked(idle.etcd, &e, nil), "elsewhere": unreachable.progress.completeLocked(unreachable.etcd, &e, &last)}
+			return map[string]deltafifo.Begin{"own": c.progress.completeLocked(c.etcd, &e, nil), "neighbour": idle.progress.completeLocked(idle.etcd, &e, nil), "elsewhere": unreachable.progress.completeLocked(unreachable.etcd, &e, &last)}
 		}
-		require.Equal(t, deltafifo.Begin{ResourceVersion: "50", Time: began}, until()["own"], "where the process has begun")
-		require.Equal(t, deltafifo.Begin{ResourceVersion: "40", Time: began}, until()["beside"])
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "50", Time: began}, until()["own"], "where the process began")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "40", Time: began}, until()["neighbour"])
 		var served []time.Time
 		for i := range 3 {
 			served = append(served, time.Now())
@@ -416,16 +419,16 @@ func TestAGapBeginsWhereEtcdWasSeenToHoldWhatWasServed(t *testing.T) {
 			require.NoError(t, all.lookBack(t.Context()))
 			time.Sleep(probeEvery)
 		}
-		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["own"], "caches may have heard of it later")
-		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["beside"])
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["own"], "a cache may have learnt of the newest version later")
+		require.Equal(t, deltafifo.Begin{ResourceVersion: "61", Time: served[1]}, until()["neighbour"])
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "800", Time: began}, until()["elsewhere"], "its resource versions may mean something else")
 		c.listsAfterRollback()
 		require.Equal(t, deltafifo.Begin{ResourceVersion: "100", Time: time.Now()}, until()["own"], "no earlier than its list")
 	})
 }
 
-// The server did not answer for it when another etcd was found to be put back.
-func TestAStreamThatProvesToBeInAnotherEtcdIsBelieved(t *testing.T) {
+// The server did not answer for the stream when another etcd was found to be put back.
+func TestAStreamThatIsProvedToBeInAnotherEtcdIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		c, _ := followed(all, "configmaps", &archive{now: 55}, 60)

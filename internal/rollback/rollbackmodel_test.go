@@ -22,63 +22,64 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// The model has an etcd that is put back now and then, and another that never is. Streams of both are served by an API server whose
-// caches lag. A recorder that may be killed at any step records them. In the end, each version that is not on record lies in a gap.
+// The model has two etcds. One is put back now and then, the other never. An API server whose caches lag serves
+// streams of both. A recorder records them, and may be killed at any step. In the end, each version that is not on
+// record lies in a gap.
 
-// A modelVersion is a version that some history has or had.
+// modelVersion is a version of some history.
 type modelVersion struct {
 	*kube.Object
 	stream     int
 	at         time.Time
-	generation int // how often its etcd had been put back
+	generation int // how often its etcd had been put back before
 	deleted    bool
 	recorded   bool
 	observed   time.Time // when it was queued for the record
-	shown      bool      // by a watch, or by a list that is on record as a whole
+	shown      bool      // a watch served it, or a list that is on record as a whole
 }
 
 func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion); return n }
 
-// A modelEtcd is an etcd with the API server's caches of it.
+// modelEtcd is an etcd with the API server's caches of it.
 type modelEtcd struct {
 	archive
-	all        []*modelVersion // of every history
-	history    []*modelVersion // of the present one
-	saved      int             // how much of that a snapshot has
+	all        []*modelVersion // of all histories
+	history    []*modelVersion // of the present history
+	saved      int             // how many of them the snapshot has
 	generation int
-	undone     [][]*modelVersion // by each restore
-	ahead      []bool            // whether a stream was ahead of it
+	undone     [][]*modelVersion // the versions that each restore has undone
+	ahead      []bool            // for each restore, whether a stream was ahead of the snapshot
 	uids       int
 }
 
 type modelGap struct {
 	from       int
 	since, to  time.Time
-	begins     int // the generation that it begins in
-	generation int // and ends in
+	begins     int // the generation in which it begins
+	generation int // the generation in which it ends
 	cause      delta.Cause
 	open       bool
 }
 
-// A modelStream is one stream: what a server has for it, the record's state of it, and the recorder's.
+// modelStream is one stream: the server's part, the record's, and the recorder's.
 type modelStream struct {
 	number int
 	etcd   *modelEtcd
-	object *modelVersion // its last version that was written
+	object *modelVersion // its newest version
 
 	tracker    *Stream
 	fifo       *deltafifo.FIFO
 	watching   bool
-	at         int             // the watch has been served up to there
-	pending    []*modelVersion // of the watch
-	rolledBack string          // it was told why
+	at         int             // the watch has delivered all versions up to there
+	pending    []*modelVersion // versions that the watch has still to deliver
+	rolledBack string          // the proof, if it was rolled back
 
 	position   int // on record
 	positioned time.Time
 	living     *modelVersion
-	listed     *modelVersion // by the list that is on its way to the record
+	listed     *modelVersion // the version of a list that is not wholly on record yet
 	gaps       []modelGap
-	rows       []*modelVersion // from watches
+	rows       []*modelVersion // the recorded versions of watches
 }
 
 type model struct {
@@ -91,9 +92,9 @@ type model struct {
 	probed   time.Time
 	entries  map[*kube.Object]*modelVersion
 	writes   int
-	undone   bool      // something that was served was undone
-	killed   bool      // a recorder was
-	verified time.Time // what the record has for that
+	undone   bool      // a restore has undone a served version
+	killed   bool      // a recorder was killed
+	verified time.Time // the time on record (Streams.Verified)
 }
 
 func newModel(t *testing.T) *model {
@@ -115,7 +116,7 @@ func newModel(t *testing.T) *model {
 	return m
 }
 
-// begin is the start of a recorder.
+// begin starts a recorder.
 func (m *model) begin(verified time.Time) {
 	m.all, m.queue = New(Options{Verified: verified}), deltafifo.New(deltafifo.Options{})
 	allAdded := make(chan struct{})
@@ -148,7 +149,7 @@ func (m *model) begin(verified time.Time) {
 
 func (s *modelStream) notified(proof string) { s.rolledBack = proof }
 
-// Recall takes over what is on record.
+// recall takes over what is on record.
 func (s *modelStream) recall(m *model) {
 	unproven, last := []postgres.Version(nil), []postgres.Version(nil)
 	var newest []string
@@ -182,7 +183,7 @@ func (s *modelStream) recall(m *model) {
 	s.at = s.position
 }
 
-// generationOnRecord is how many gaps for another history are closed.
+// generationOnRecord returns the generation of the last rollback whose gap is closed.
 func (s *modelStream) generationOnRecord() (closed int) {
 	for _, g := range s.gaps {
 		if g.cause == delta.CauseHistoryReversed && !g.open {
@@ -199,7 +200,7 @@ func (s *modelStream) openGap() *modelGap {
 	return nil
 }
 
-// write has somebody create, change or delete the stream's object.
+// write creates, changes or deletes the stream's object.
 func (m *model) write(s *modelStream, deletes bool) {
 	e := s.etcd
 	e.now++
@@ -228,13 +229,13 @@ func (m *model) write(s *modelStream, deletes bool) {
 	}
 }
 
-// version is the one that is written now. No two are written at one time.
+// version returns a version that is written now. Each version has a time of its own.
 func (m *model) version(s *modelStream, uid types.UID) *kube.Object {
 	at := time.Unix(int64(m.writes), 0).UTC().Format(time.RFC3339)
 	return titled(servedAs("object"+strconv.Itoa(s.number), string(uid), s.etcd.now), "", at)
 }
 
-// cacheAt is up to where the cache has given its watch what there is.
+// cacheAt returns the revision up to which the cache has given its watch all versions.
 func (s *modelStream) cacheAt() int {
 	if n := len(s.pending); n > 0 {
 		return s.pending[n-1].revision()
@@ -242,7 +243,7 @@ func (s *modelStream) cacheAt() int {
 	return s.at
 }
 
-// deliver serves some of what the cache has.
+// deliver serves some of the versions that the cache has.
 func (m *model) deliver(s *modelStream, most int) {
 	for ; s.watching && len(s.pending) > 0 && most > 0; most-- {
 		w := s.pending[0]
@@ -260,8 +261,8 @@ func (m *model) deliver(s *modelStream, most int) {
 	}
 }
 
-// restore puts the first etcd back to its snapshot, once: before the record has the lists that follow, nobody can tell another
-// rollback from the first.
+// restore puts the first etcd back to its snapshot, once. Until the lists after that are on record, a second
+// rollback would look like the first.
 func (m *model) restore(restarts bool) {
 	e := m.etcds[0]
 	if e.generation > 0 {
@@ -274,7 +275,7 @@ func (m *model) restore(restarts bool) {
 	}
 	for _, s := range m.streams {
 		if s.etcd == e && !restarts {
-			m.deliver(s, 1000) // The caches have it, whatever becomes of etcd.
+			m.deliver(s, 1000) // The caches still have these versions.
 		}
 		ahead = ahead || s.etcd == e && s.at > last
 	}
@@ -306,7 +307,7 @@ func (m *model) restore(restarts bool) {
 	m.old = m.old && !restarts || !restarts
 }
 
-// restart ends the API server's caches.
+// restart restarts the API server, which drops its caches.
 func (m *model) restart() {
 	m.old = false
 	for _, s := range m.streams {
@@ -314,7 +315,7 @@ func (m *model) restart() {
 	}
 }
 
-// proceed is what the stream's reflector does next.
+// proceed does the next step of the stream's reflector.
 func (m *model) proceed(s *modelStream) {
 	if s.rolledBack == "" && !s.watching {
 		proof, err := s.tracker.Reversed(m.t.Context(), strconv.Itoa(s.at))
@@ -356,7 +357,7 @@ func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
 	s.tracker.Reached(strconv.Itoa(s.at))
 }
 
-// commit brings some entries of the queue on record.
+// commit records some entries of the queue.
 func (m *model) commit(most int) {
 	if m.queue.Stats().Entries == 0 {
 		return
@@ -416,7 +417,7 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 	}
 }
 
-// settle has everything come to rest.
+// settle runs the model until nothing changes any more.
 func (m *model) settle() {
 	m.restart()
 	for range 6 {
@@ -436,7 +437,7 @@ func (m *model) settle() {
 	}
 }
 
-// lost gives a version that is neither on record nor in a gap, or a gap that is needless.
+// lost describes a version that is neither on record nor in a gap, or a needless gap.
 func (m *model) lost() string {
 	excused, blind := m.etcds[0].unknowable(m.killed)
 	if blind {
@@ -459,10 +460,12 @@ func (m *model) lost() string {
 	return ""
 }
 
-// excuse gives the versions that nobody can know of: a restore has undone them, and nothing that it has undone is on record. A list that is on
-// record in part is not: its gap is open. It also
-// reports whether streams were ahead all the same: by deletions, or by a list. Once the new history has passed that, nothing shows it.
-// A successor does not know the times of a version, so it cannot tell it from another of the same object with the same revision.
+// unknowable returns the versions that no recorder can know of. A restore has undone them, and nothing that it has
+// undone is on record. A list that is on record in part does not count: its gap is open.
+//
+// blind reports whether streams were ahead of the snapshot all the same, by deletions or by a list. Once the new
+// history has passed them, nothing shows the restore. A successor does not know when a version was written. So it
+// can mistake another version of the same object and revision for that one.
 func (e *modelEtcd) unknowable(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
 	for i, undone := range e.undone {
@@ -513,7 +516,7 @@ func (m *model) step(step modelStep) {
 		m.restore(step.Many > 5)
 	case step.What < 21:
 		m.restart()
-	case step.What < 24: // overtake
+	case step.What < 24: // overtake the old history
 		for range 4 * step.Many {
 			m.write(m.streams[step.Stream%4], false)
 		}
@@ -540,7 +543,7 @@ func TestEachVersionThatARollbackLosesLiesInAGap(t *testing.T) {
 		}
 	}), 20, 120)
 	if flag.Lookup("rapid.seed").Value.String() == "0" {
-		require.NoError(t, flag.Set("rapid.seed", "1")) // The same each time; -rapid.seed and -rapid.checks search further.
+		require.NoError(t, flag.Set("rapid.seed", "1")) // The same steps each time; -rapid.seed and -rapid.checks search further.
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		taken, lost := steps.Draw(r, "steps"), ""

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// askedAtOnce bounds how many etcds are asked at once whether a stream is in them, by three reads each.
+// askedAtOnce bounds how many etcds are asked at once whether a stream is in them. Each costs three reads.
 const askedAtOnce = 20
 
-// sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if a list of the one
-// brackets lists of the other. That they do is remembered; that they do not may have been a stale cache.
+// sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if two
+// lists of the one bracket a list of the other. A yes is remembered. A no is not: a stale cache may have caused it.
 func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
 	if knownSameEtcd(c, other) {
 		return true, nil
@@ -31,7 +31,8 @@ func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Co
 	return same, nil
 }
 
-// unanswered is why it is not known whether streams are together: the server does not answer for one of them.
+// noAnswerError says for which of two streams the server does not answer, so that it is not known whether they
+// share an etcd.
 type noAnswerError struct {
 	stream *Stream
 	err    error
@@ -41,7 +42,7 @@ func (e *noAnswerError) Error() string { return e.err.Error() }
 
 func (e *noAnswerError) Unwrap() error { return e.err }
 
-// unansweredFor reports whether it is the stream for which there is no answer.
+// noAnswerFor reports whether the error says that the server does not answer for the stream.
 func noAnswerFor(c *Stream, err error) bool {
 	e, ok := errors.AsType[*noAnswerError](err)
 	return ok && e.stream == c
@@ -53,7 +54,7 @@ func knownSameEtcd(c, other *Stream) bool {
 	return c.etcd == other.etcd
 }
 
-// join notes that two streams are together, and with them all that are known to be with either.
+// join notes that two streams share an etcd, and with them all streams that are known to share it with either.
 func join(c, other *Stream) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -69,8 +70,9 @@ func join(c, other *Stream) {
 	}
 }
 
-// apartFrom reports whether the stream is proved to be in another etcd than others are. The first of them for which the server
-// answers decides. The error is that it does not answer for the stream itself.
+// inAnotherEtcd reports whether the stream is proved to be in another etcd than the others, which share one. The
+// first of them for which the server answers decides. It returns an error if the server does not answer for the
+// stream itself.
 func inAnotherEtcd(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
 	for _, o := range others {
 		same, err := sameEtcd(ctx, o, c, (*asker).trueNow)
@@ -85,8 +87,8 @@ func inAnotherEtcd(ctx context.Context, c *Stream, others []*Stream) (bool, erro
 	return false, err
 }
 
-// elsewhere finds the etcds that are proved to be others than that of the stream. It asks all at once, because the server may
-// hang for many.
+// findOtherEtcds returns the etcds that are proved to be others than the stream's. It asks all at once, because the
+// server may hang for many.
 func findOtherEtcds(ctx context.Context, c *Stream) map[*etcd]bool {
 	var mu sync.Mutex
 	found := map[*etcd]bool{}
@@ -105,7 +107,8 @@ func findOtherEtcds(ctx context.Context, c *Stream) map[*etcd]bool {
 	return found
 }
 
-// othersThan gives a stream that can be asked for of each etcd that is not known to be that of the stream.
+// onePerOtherEtcd returns one stream of each etcd that is not known to be the stream's. The server can be asked
+// about each of them.
 func onePerOtherEtcd(c *Stream) map[*etcd]*Stream {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()

@@ -7,50 +7,52 @@ import (
 )
 
 const (
-	// KeptSamples bounds the served versions that a stream keeps for the next probe. samplesPerProbe bounds the reads that
-	// they cost an etcd. In a few seconds, an etcd may have been put back and have passed the record again. Then the newest
-	// version is of the new history, and only an older one shows that there was another.
+	// KeptSamples bounds the fresh samples of a stream. samplesPerProbe bounds the reads that they cost an etcd. In
+	// a few seconds, an etcd may have been put back and have passed the record again. Then the newest version is of
+	// the new history, and only an older one proves the rollback.
 	KeptSamples     = 24
 	samplesPerProbe = 24
-	// keptDue and duePerProbe are the same for samples that wait for an answer. lookTime bounds how long the answers of one
-	// probe may take.
+	// keptPending and pendingPerProbe are the same bounds for pending samples. maxAnswerTime bounds how long the
+	// answers of one probe may take, together.
 	keptPending     = 96
 	pendingPerProbe = 96
 	maxAnswerTime   = probeEvery
-	// mostRefused is how often the recorder asks about a version of which the server will not say anything. That takes ten
-	// minutes, longer than most etcds remember.
+	// maxRefusals is how often the server may refuse to say anything about one version. That takes ten minutes,
+	// which is more history than most etcds keep.
 	maxRefusals = int(10 * time.Minute / probeEvery)
 )
 
-// sample is a version that a stream was served: etcd has it at its revision, and always will.
+// sample is a version that a stream was served, and that is to be checked. If there was no rollback, etcd holds it
+// at its revision.
 type sample struct {
 	observation
-	listed      uint64 // the resource version of the list that has shown it; 0 if a watch has served it
-	recalled    bool   // it is from the record
+	listed      uint64 // the resource version of its list; 0 if a watch served it
+	recalled    bool   // it comes from the record
 	pending     bool   // it waits for an answer
-	beforePause bool   // it was served before a silence
-	refusals    int    // how often the server would not say
-	turns       int    // how often it was asked about, or its stream was silent
+	beforePause bool   // it was the newest version before a pause
+	refusals    int    // how often the server refused to say anything
+	turns       int    // how often it was checked, or its stream was unanswered
 }
 
-// asOf is the revision at which etcd is asked.
+// checkRevision returns the revision at which etcd is asked.
 func (s *sample) checkRevision() uint64 { return max(s.listed, s.revision) }
 
-// bare is the sample without the object.
+// withoutDoc returns the sample without the object.
 func (s *sample) withoutDoc() sample {
 	bare := *s
 	bare.doc = nil
 	return bare
 }
 
-// samples are some of the samples that were added, spread evenly over their number, and not over the time. After this process,
-// or the network, has stood still, all that was written meanwhile comes at once. The first added is among them.
+// sampleSet holds some of the samples that were added, spread evenly over their number and not over the time. After
+// this process or the network has stood still, all that was written in between comes at once. The first one that
+// was added is among them.
 type sampleSet struct {
 	kept            []*sample
-	stride, skipped int // from one to the next, and since the last
+	stride, skipped int // from one kept sample to the next, and since the last one
 }
 
-// skip reports whether the next is left out.
+// skip reports whether the next sample is not kept.
 func (s *sampleSet) skip() bool {
 	if s.skipped++; s.skipped < s.stride {
 		return true
@@ -59,7 +61,7 @@ func (s *sampleSet) skip() bool {
 	return false
 }
 
-// add adds one that is not left out.
+// add adds a sample that skip did not reject.
 func (s *sampleSet) add(one *sample, most int) {
 	s.kept = append(s.kept, one)
 	if len(s.kept) <= most {
@@ -72,14 +74,14 @@ func (s *sampleSet) add(one *sample, most int) {
 	s.kept, s.stride = half, 2*max(s.stride, 1)
 }
 
-// sampled are the samples of a stream. Streams.mu protects them.
+// streamSamples are the samples of a stream. Streams.mu protects them.
 type streamSamples struct {
-	fresh       sampleSet // of what was served since the last probe
-	pending     sampleSet // for which there was no answer then, and those of a recorder before this one
-	beforePause sampleSet // that were served before a silence
+	fresh       sampleSet // served since the last probe
+	pending     sampleSet // without an answer so far, and those of an earlier recorder
+	beforePause sampleSet // pending, too, and each the newest version before a pause
 }
 
-// serveLocked keeps a version now and then.
+// addFreshLocked keeps some of the versions.
 func (s *streamSamples) addFreshLocked(o observation) {
 	if !s.fresh.skip() {
 		o.recordTime = o.stream.all.now()
@@ -87,7 +89,7 @@ func (s *streamSamples) addFreshLocked(o observation) {
 	}
 }
 
-// keepLocked has the probes look at a sample until there is an answer, if it has an object.
+// addPendingLocked adds a sample, if it has an object. The probes check it until there is an answer.
 func (s *streamSamples) addPendingLocked(one *sample) {
 	if one.name != "" {
 		one.pending, one.servedVersion = true, one.reduced()
@@ -95,7 +97,8 @@ func (s *streamSamples) addPendingLocked(one *sample) {
 	}
 }
 
-// waitingLocked is where the sample waits for an answer. What was served before a silence is not thinned among others.
+// pendingSetLocked returns the set in which the sample waits for an answer. The newest version before a pause has a
+// set of its own: in the larger set, the thinning could drop it.
 func (s *streamSamples) pendingSetLocked(one *sample) *sampleSet {
 	if one.beforePause {
 		return &s.beforePause
@@ -103,7 +106,7 @@ func (s *streamSamples) pendingSetLocked(one *sample) *sampleSet {
 	return &s.pending
 }
 
-// oweLocked has the sample wait for an answer.
+// retryLocked makes the sample wait for an answer.
 func (s *streamSamples) retryLocked(one *sample) {
 	set := s.pendingSetLocked(one)
 	if len(set.kept) == 0 {
@@ -114,13 +117,13 @@ func (s *streamSamples) retryLocked(one *sample) {
 	}
 }
 
-// dropLocked has the sample wait no more.
+// dropLocked removes a pending sample.
 func (s *streamSamples) dropLocked(one *sample) {
 	set := s.pendingSetLocked(one)
 	set.kept = slices.DeleteFunc(set.kept, func(o *sample) bool { return o == one })
 }
 
-// owe has the next probes look at the sample until there is an answer.
+// retry makes the next probes check the sample until there is an answer.
 func (s *sample) retry() {
 	if s.pending {
 		return
@@ -131,7 +134,7 @@ func (s *sample) retry() {
 	s.stream.samples.retryLocked(s)
 }
 
-// answered has nobody look at the sample any more.
+// answered notes an answer. No probe checks the sample again.
 func (s *sample) answered(result lookResult) {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
@@ -143,7 +146,8 @@ func (s *sample) answered(result lookResult) {
 	}
 }
 
-// refuse notes that the server would not say. It may have no etcd, or have just been started; but there are versions of which it never says anything.
+// noteRefusal notes that the server refused to say anything. It may have no etcd, or have just started. But about
+// some versions a server never says anything, so there is a limit.
 func (s *sample) noteRefusal() {
 	if s.refusals++; s.refusals < maxRefusals {
 		s.retry()
@@ -152,16 +156,16 @@ func (s *sample) noteRefusal() {
 	}
 }
 
-// proof says why an answer shows that the history is no more, "" if it does not.
+// proof returns why a result proves a rollback, "" if it does not.
 func (s *sample) proof(result lookResult) string {
-	shows := map[lookResult]string{mismatch: "is something else in etcd", future: "etcd has not come to"}[result]
+	shows := map[lookResult]string{mismatch: "but etcd holds another version, or none", future: "which etcd has not reached"}[result]
 	if shows == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s %s/%s was served with resource version %d, which %s", s.stream.ask.name, s.namespace, s.name, s.checkRevision(), shows)
+	return fmt.Sprintf("%s %s/%s was served with resource version %d, %s", s.stream.ask.name, s.namespace, s.name, s.checkRevision(), shows)
 }
 
-// stands reports whether the stream is still in the history in which the sample was taken.
+// isCurrent reports whether the stream is still in the history of the sample.
 func (s *sample) isCurrent() bool {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()

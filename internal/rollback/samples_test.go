@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) {
+func TestARollbackIsFoundThoughTheNewHistoryHasPassedTheOldOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 60, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("lost", "2", 50), servedAs("new", "3", 55), servedAs("new", "3", 70)}}
@@ -26,11 +26,11 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 50), false)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *notified, "it is what was served")
+		require.Empty(t, *notified, "etcd holds the served version")
 
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 52), false)
-		// Restored to 40, which has come to 80 by now, and what the stream is served goes on from there.
+		// Restored to 40, etcd has reached 80 by now. The stream is served the new history from there.
 		etcd.now, etcd.versions = 80, []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}
 		c.Saw(servedAs("new", "3", 70), false)
 		c.Reached("70")
@@ -40,12 +40,12 @@ func TestAHistoryThatHasPassedTheOldOneBetweenTwoProbesIsFoundOut(t *testing.T) 
 		etcd.fails = nil
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *notified, 1)
-		require.Contains(t, (*notified)[0], "ns/lost was served with resource version 50", "the last one before a silence")
+		require.Contains(t, (*notified)[0], "ns/lost was served with resource version 50", "the newest version before a pause")
 	})
 }
 
-// One that is away for ten minutes, and answers no lists, while its watches go on. Of that there are ten seconds that etcd, put back, does not hold.
-func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) {
+// For ten minutes, the server answers no lists, while its watches go on. Etcd, put back, lacks ten seconds of that.
+func TestPendingSamplesAreBoundedAndSpreadOverAllThatWasServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000, fails: errDown}
@@ -65,8 +65,8 @@ func TestWhatAServerDoesNotAnswerForIsBoundedAndSpreadOverAllOfIt(t *testing.T) 
 	})
 }
 
-// What a server says that has no etcd, or has not read who may do what yet, is no answer.
-func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
+// An error is no answer if the server has no etcd, or has not read yet who may do what.
+func TestARefusedVersionIsCheckedAgain(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"without etcd":        &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "rpc error: code = Unavailable"}},
 		"without rights":      apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("RBAC: not synced")),
@@ -91,7 +91,7 @@ func TestWhatAServerRefusesIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// Who answers each time after a while keeps nobody from looking at what is newest.
+// A server that answers slowly does not prevent the check of the newest version.
 func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
@@ -117,8 +117,8 @@ func TestASlowServerIsAskedForAsLongAsAProbeMayTake(t *testing.T) {
 	})
 }
 
-// Among thousands that are served between two looks there are two that etcd, put back, does not hold.
-func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
+// Among thousands of versions between two probes, etcd, put back, lacks two.
+func TestAHistoryThatWasServedForAMomentIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
@@ -138,22 +138,22 @@ func TestAHistoryThatWasServedForAMomentIsFoundOut(t *testing.T) {
 	})
 }
 
-// A process that stood still is served at once what was written meanwhile.
-func TestAHistoryThatWasServedInOneMomentIsFoundOut(t *testing.T) {
+// After a process stood still, it is served at once all that was written meanwhile.
+func TestAHistoryThatWasServedAllAtOnceIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 400}
 		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range 300 {
-			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // what lies between is undone
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // the versions in between are undone
 		}
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *notified, 1)
 	})
 }
 
-// How much was served of the old history says nothing of the next.
-func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
+// The number of versions of the old history does not affect the samples of the next.
+func TestSamplesAfterARollbackBeginWithTheNextVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 2000}
@@ -161,7 +161,7 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 		for i := range 1000 {
 			c.Saw(servedAs("lost", "1", 60+i), false)
 		}
-		// It is not a sample that shows the first one.
+		// No sample shows the first rollback.
 		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "1", 1059), 1059, true, time.Time{}, 0}))
 		require.Len(t, *notified, 1)
 		c.Listing("history_reversed")
@@ -174,8 +174,8 @@ func TestSamplesAfterAReversalBeginWithTheNextVersion(t *testing.T) {
 	})
 }
 
-// The probe may come in the moment before the new history passes what was served.
-func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
+// The probe may run just before the new history passes the served version.
+func TestARollbackIsFoundWhileEtcdIsBehindTheServedVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 60}
@@ -184,12 +184,13 @@ func TestAHistoryThatHasNotComeToWhatWasServedIsFoundOut(t *testing.T) {
 		c.Saw(servedAs("lost", "2", 52), false)
 		etcd.now = 51
 		require.NoError(t, all.lookBack(t.Context()))
-		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not come to"}, *notified)
+		require.Equal(t, []string{"configmaps ns/lost was served with resource version 52, which etcd has not reached"}, *notified)
 	})
 }
 
-// A recorder was served what was undone, and ended before it looked: by now everything that lives is of the new history.
-func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
+// A recorder was served the undone versions, and ended before it checked them. By now all living objects are of the
+// new history.
+func TestTheLastVersionsOfARecorderAreCheckedByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
@@ -207,8 +208,9 @@ func TestWhatARecorderWasServedLastIsLookedAtByTheNext(t *testing.T) {
 	})
 }
 
-// The events have an etcd of their own, and both are put back together. Neither says anything of the other.
-func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
+// The events have an etcd of their own, and both etcds are put back together. Neither says anything about the
+// other.
+func TestTwoEtcdsThatArePutBackTogetherAreBothFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		var notified [2]*[]string
@@ -228,7 +230,7 @@ func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 			all.streams[i].Saw(now, false)
 			all.streams[i].Reached(now.ResourceVersion)
 		}
-		for range 2 { // What is found out of the one first, is no error of the other.
+		for range 2 { // A finding about one etcd is no error of the other.
 			_ = all.Probe(t.Context())
 		}
 		require.Len(t, *notified[0], 1)
@@ -238,8 +240,8 @@ func TestTwoEtcdsThatArePutBackTogetherAreBothFoundOut(t *testing.T) {
 	})
 }
 
-// The server does not answer for the resource when it is looked at first.
-func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) {
+// When the versions are first checked, the server does not answer for the resource.
+func TestTheLastVersionsOfARecorderAreCheckedUntilThereIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 180}
@@ -250,7 +252,7 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 			versions = append(versions, postgres.Version{Namespace: "ns", Name: o.Name, UID: "1", ResourceVersion: o.ResourceVersion, Observed: time.Now()})
 			etcd.versions = append(etcd.versions, o)
 		}
-		etcd.versions = etcd.versions[:len(versions)-1] // the last is undone
+		etcd.versions = etcd.versions[:len(versions)-1] // the last version is undone
 		c.Recall(Recalled{Unverified: versions})
 		etcd.fails = apierrors.NewServiceUnavailable("starting")
 		require.Error(t, all.lookBack(t.Context()))
@@ -261,7 +263,7 @@ func TestWhatARecorderWasServedLastIsLookedAtUntilThereIsAnAnswer(t *testing.T) 
 	})
 }
 
-func TestWhatIsSampledIsBounded(t *testing.T) {
+func TestTheSamplesOfAProbeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 1000}
@@ -283,18 +285,18 @@ func TestWhatIsSampledIsBounded(t *testing.T) {
 			samples := l.samples
 			require.LessOrEqual(t, len(samples), samplesPerProbe+1)
 			require.GreaterOrEqual(t, len(samples), samplesPerProbe/2)
-			samples = samples[1:] // without the newest
+			samples = samples[1:] // without the newest version
 			for i := range samples[1:] {
-				require.LessOrEqual(t, samples[i+1].revision-samples[i].revision, uint64(16), "they are spread over all that was served")
+				require.LessOrEqual(t, samples[i+1].revision-samples[i].revision, uint64(16), "the samples are spread over all that was served")
 			}
 		}
 		taken = all.takeSamples()
-		require.Len(t, append(taken[0].samples, taken[1].samples...), 2, "but the newest of each etcd")
+		require.Len(t, append(taken[0].samples, taken[1].samples...), 2, "only the newest version of each etcd")
 	})
 }
 
-// A stream of another resource is found to be in the etcd of others while that is away.
-func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
+// During a pause, a stream of another resource is found to be in the same etcd.
+func TestThePauseAndTheNewestVersionBelongToAnEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
@@ -315,8 +317,8 @@ func TestWhatWasServedLastIsThatOfAllInAnEtcd(t *testing.T) {
 	})
 }
 
-// Whichever of two streams is found to be in the etcd of the other.
-func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
+// It does not matter which of two streams joins the etcd of the other.
+func TestTheNewestVersionOfStreamsThatShareAnEtcdIsChecked(t *testing.T) {
 	for name, join := range map[string]func(older, newer *Stream){
 		"the newer joins": func(older, newer *Stream) { join(older, newer) },
 		"the older joins": func(older, newer *Stream) { join(newer, older) },
@@ -333,7 +335,7 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 				require.NoError(t, all.lookBack(t.Context()))
 				join(older, newer)
 				older.Saw(servedAs("kept", "1", 60), false)
-				require.Empty(t, slices.Concat(older.samples.beforePause.kept, newer.samples.beforePause.kept), "the other was served something just now")
+				require.Empty(t, slices.Concat(older.samples.beforePause.kept, newer.samples.beforePause.kept), "the other was served a version just now")
 				require.NoError(t, all.lookBack(t.Context()))
 				require.Empty(t, *notified)
 				etcd.now, etcd.versions = 100, etcd.versions[:1]
@@ -344,11 +346,11 @@ func TestTheNewestOfStreamsThatAreFoundToBeTogetherIsLookedAt(t *testing.T) {
 	}
 }
 
-// The old history was further than the new one is.
-func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *testing.T) {
+// The old history had reached a higher revision than the new one has.
+func TestTheNewestVersionIsNotOneOfAnOldHistory(t *testing.T) {
 	for name, join := range map[string]func(rolledBack, other *Stream){
-		"the other joins":         func(rolledBack, other *Stream) { join(rolledBack, other) },
-		"the one that left joins": func(rolledBack, other *Stream) { join(other, rolledBack) },
+		"the other joins":                    func(rolledBack, other *Stream) { join(rolledBack, other) },
+		"the one that was rolled back joins": func(rolledBack, other *Stream) { join(other, rolledBack) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -373,8 +375,8 @@ func TestTheNewestOfAnotherHistoryIsNotTheNewestOfStreamsThatAreTogether(t *test
 	}
 }
 
-// A list takes the stream into another history while it is looked at what it was served in the one before.
-func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
+// While a sample of the old history is checked, a list takes its stream into another history.
+func TestASampleOfAnOldHistoryDoesNotEndTheCheckOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
@@ -384,7 +386,7 @@ func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 		c.Saw(servedAs("left", "1", 52), false)
 		d.Saw(servedAs("lost", "2", 53), false)
 		etcd.serves(d, servedAs("new", "3", 70), true)
-		etcd.meanwhile = func() { // the newest
+		etcd.meanwhile = func() { // the newest version
 			etcd.meanwhile = c.listsAfterRollback
 		}
 		require.NoError(t, all.lookBack(t.Context()))
@@ -393,7 +395,7 @@ func TestWhatIsOfAHistoryThatWasLeftIsNothingToAnybody(t *testing.T) {
 	})
 }
 
-func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
+func TestASampleOfAnOldHistoryDoesNotStayPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
@@ -409,8 +411,8 @@ func TestWhatIsOfAHistoryThatWasLeftDoesNotWaitForAnAnswer(t *testing.T) {
 	})
 }
 
-// One stream's lists are refused for minutes, while its watch goes on.
-func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
+// The server refuses one stream's lists for minutes, while its watch goes on.
+func TestASampleWithoutAnAnswerKeepsNoOtherFromItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 5000}
@@ -432,7 +434,8 @@ func TestWhatIsNotAnsweredForKeepsNoOtherFromItsTurn(t *testing.T) {
 	})
 }
 
-// Each answer is a refusal, and takes its time: the others have their turn all the same, though more is served all the while.
+// Each answer is a refusal, and takes its time. More versions are served all the while. The other samples have
+// their turn all the same.
 func TestSlowRefusalsKeepNoOtherFromItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})

@@ -19,8 +19,8 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// The same, of what is served next.
-func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
+// A list has ended the first rollback. The versions after it are sampled in the same way.
+func TestTheVersionBeforeAPauseIsCheckedAfterARollbackToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000}
@@ -41,8 +41,8 @@ func TestWhatWasServedBeforeASilenceIsLookedAtAfterAReversalToo(t *testing.T) {
 	})
 }
 
-// No lists for minutes, while watches go on, and then etcd is put back.
-func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
+// For minutes the server answers no lists, while watches go on. Then etcd is put back.
+func TestTheVersionBeforeAPauseIsNotThinnedOutAmongOthers(t *testing.T) {
 	for more := range 16 {
 		synctest.Test(t, func(t *testing.T) {
 			all := New(Options{})
@@ -60,7 +60,7 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 					require.Error(t, all.lookBack(t.Context()))
 				}
 			}
-			for range more { // of the samples of which some are left out
+			for range more { // so that the pause comes at each place between two kept samples
 				serve("x", true)
 			}
 			require.Error(t, all.lookBack(t.Context()))
@@ -68,7 +68,7 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 				serve("x", true)
 			}
 			serve("lost", false)
-			time.Sleep(2 * time.Second) // put back
+			time.Sleep(2 * time.Second) // etcd is put back
 			for range 200 {
 				serve("new", true)
 			}
@@ -80,7 +80,7 @@ func TestWhatWasServedBeforeASilenceIsNotThinnedAmongOthers(t *testing.T) {
 	}
 }
 
-// curse refuses one name.
+// refusesName refuses one name.
 type refusesName struct {
 	*archive
 	name string
@@ -94,8 +94,9 @@ func (a *refusesName) ListWithContext(ctx context.Context, options metav1.ListOp
 	return a.archive.ListWithContext(ctx, options)
 }
 
-// One version that the server never tells of keeps no others of the stream from being looked at, and is not asked about for ever.
-func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
+// A server never says anything about one version. The other samples of the stream are checked all the same, and
+// that version is dropped at last.
+func TestARefusedVersionKeepsNoOtherFromBeingChecked(t *testing.T) {
 	for name, err := range map[string]error{
 		"not found: another scope":  apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, ""),
 		"500: it cannot be decoded": &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}},
@@ -127,8 +128,8 @@ func TestAVersionThatIsRefusedKeepsNoOtherFromBeingLookedAt(t *testing.T) {
 	}
 }
 
-// A stream that catches up in the moment in which etcd stops is served what both histories have.
-func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
+// When etcd stops, a stream catches up, and is served versions that both histories have.
+func TestTheNewestVersionBeforeAPauseIsCheckedThoughAnOlderCameLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 20_000}
@@ -152,8 +153,8 @@ func TestTheNewestBeforeASilenceIsLookedAtThoughAnOlderCameLast(t *testing.T) {
 	})
 }
 
-// Nothing that is recorded is written to the new history, which passes what was served by other writes.
-func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
+// The new history passes the served version by writes that are not recorded.
+func TestTheNewestVersionIsCheckedAsLongAsNothingFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 70}
@@ -168,8 +169,8 @@ func TestTheNewestIsLookedAtAsLongAsNothingFollows(t *testing.T) {
 	})
 }
 
-// Nothing was served since the list, and the new history has passed the old one before anybody asked.
-func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
+// Nothing was served since the list. The new history has passed the old one before the next probe.
+func TestTheNewestVersionOfAListShowsARollbackOfAQuietEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 50}
@@ -191,8 +192,8 @@ func TestTheNewestVersionOfAListTellsOfTheHistoryOfAQuietEtcd(t *testing.T) {
 	})
 }
 
-// Another resource is listed after the silence, before anything is served.
-func TestAListAfterASilenceHidesNothingThatWasServedBefore(t *testing.T) {
+// After the pause, another resource is listed before anything is served.
+func TestAListAfterAPauseHidesNoVersionFromBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 50}
@@ -200,7 +201,7 @@ func TestAListAfterASilenceHidesNothingThatWasServedBefore(t *testing.T) {
 		other, _ := followed(all, "routes", etcd, 10)
 		join(c, other)
 		etcd.serves(c, servedAs("lost", "1", 40), false)
-		c.samples.fresh = sampleSet{} // It was not among those that are kept.
+		c.samples.fresh = sampleSet{} // It was not among the kept samples.
 		time.Sleep(2 * servingPause)
 		etcd.now, etcd.versions = 70, []*kube.Object{servedAs("x", "2", 35)}
 		other.Listing("relist")

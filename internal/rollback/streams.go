@@ -8,42 +8,42 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Identity tells whether the API server still serves the cluster that is recorded.
+// Identity says whether the API server still serves the recorded cluster.
 type Identity interface {
-	// Check gives an error if it does not, or does not answer.
+	// Check returns an error if the server serves another cluster, or does not answer.
 	Check(ctx context.Context) error
-	// Returned gives a channel that is closed when it answers again.
+	// Returned returns a channel that is closed when the server answers again.
 	Returned() <-chan struct{}
 }
 
-// Streams are the streams of a recorder, and what is known of the revisions of etcd: of which stream each is. One write of the API server is one revision.
-// So a revision of one stream is of no other stream in the same etcd.
+// Streams holds the streams of a recorder, and which revisions of etcd each stream has. One write of the API server
+// is one revision. So a revision of one stream belongs to no other stream of the same etcd.
 type Streams struct {
-	mu      sync.Mutex // protects what follows, and the fields of Stream that say so
+	mu      sync.Mutex // protects the fields below, and the fields of Stream that say so
 	streams []*Stream
 
 	identity   Identity
-	acting     sync.RWMutex // held while streams leave a history together, before mu
+	acting     sync.RWMutex // held while an event rolls streams back; taken before mu
 	grouping   *grouping
-	rollbacks  []pastRollback // those found by this process; protected by mu
+	rollbacks  []pastRollback // rollbacks that this process found; protected by mu
 	record     func(ctx context.Context, proof string, gaps []Gap) error
-	served     time.Time        // when a stream was served something last; protected by mu
+	served     time.Time        // when a stream was last served something; protected by mu
 	verified   time.Time        // as in Options
-	began      time.Time        // when this process did, by the clock of the record
-	gapsQueued time.Time        // when streams last left a history, or were listed after that, by the clock of the record; protected by mu
-	now        func() time.Time // the clock of the record
-	allAdded   <-chan struct{}  // closed when all streams have been opened that were served at the start
+	began      time.Time        // when this process began, by the record's clock
+	gapsQueued time.Time        // when the gaps of a rollback were last queued, or a list after it was complete, by the record's clock; protected by mu
+	now        func() time.Time // the record's clock
+	allAdded   <-chan struct{}  // closed when all streams are added that were served at the start
 }
 
-// Stream is what is known of the etcd of one stream: which revisions are its, and whether they are of the history that there is.
+// Stream is what the package knows of one stream: its revisions, and whether they are of the present history.
 type Stream struct {
 	all    *Streams
-	number int   // among the streams
-	record int32 // on record
+	number int   // its index among the streams
+	record int32 // its number on record
 	ask    asker
 
-	// Protected by all.mu.
-	etcd         *etcd // it is shared by those that are known to be in one
+	// Streams.mu protects the fields below.
+	etcd         *etcd // shared by all streams that are known to be in it
 	claims       claims
 	progress     progress
 	following    following
@@ -52,23 +52,24 @@ type Stream struct {
 	living       living
 	samples      streamSamples
 	trust        trust
-	unansweredAt time.Time // when the server last did not answer which etcd it is in; zero where it did
+	unansweredAt time.Time // when the server last did not answer for it (sharesEtcd); zero if it did
 }
 
-// Options say what Streams work with.
+// Options configure Streams.
 type Options struct {
-	// Identity says whether the server is the one that is recorded; nil for nobody who knows.
+	// Identity says whether the server still serves the recorded cluster; nil means that it does.
 	Identity Identity
-	// Now is the clock of the record; nil for that of this machine.
+	// Now is the record's clock; nil means the clock of this machine.
 	Now func() time.Time
-	// Record queues the gaps of streams that leave a history together, as one entry (I3); nil for nowhere.
+	// Record queues the gaps of all streams that an event rolls back, as one entry (I3); nil means that no gaps are
+	// queued.
 	Record func(ctx context.Context, proof string, gaps []Gap) error
-	// Verified is up to when the recorders before this one have recorded, and looked for that in etcd again. It is by the clock of
-	// the record, and zero if there were none.
+	// Verified is the time up to which earlier recorders have recorded versions and checked them in etcd, by the
+	// record's clock. It is zero if there were none.
 	Verified time.Time
 }
 
-// New gives no streams yet.
+// New returns a Streams without any stream.
 func New(options Options) *Streams {
 	r := &Streams{
 		identity: options.Identity, now: options.Now, record: options.Record, verified: options.Verified,
@@ -87,28 +88,28 @@ func New(options Options) *Streams {
 	return r
 }
 
-// unasked is an Identity that nobody asks.
+// noIdentity is the Identity of options without one.
 type noIdentity struct{}
 
 func (noIdentity) Check(context.Context) error { return nil }
 
 func (noIdentity) Returned() <-chan struct{} { return nil }
 
-// AnnouncedBy says what is closed when all streams have been added that the server serves at the start. It is called before any
-// is followed.
+// WhenAllAdded sets the channel that is closed when all streams are added that the server serves at the start. It
+// must be called before any stream is followed.
 func (r *Streams) WhenAllAdded(allAdded <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.allAdded = allAdded
 }
 
-// Returned gives a channel that is closed when the server answers again.
+// Returned returns a channel that is closed when the server answers again.
 func (r *Streams) Returned() <-chan struct{} { return r.identity.Returned() }
 
-// recordedAt is a moment by the clock of the record.
+// recordTimeOf converts a time of this process to the record's clock.
 func (r *Streams) recordTimeOf(at time.Time) time.Time { return r.now().Add(-time.Since(at)) }
 
-// recordedIf is a moment by the clock of the record, zero if it is not known.
+// recordTimeIfKnown does the same. It returns zero for a zero time.
 func (r *Streams) recordTimeIfKnown(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -116,9 +117,9 @@ func (r *Streams) recordTimeIfKnown(at time.Time) time.Time {
 	return r.recordTimeOf(at)
 }
 
-// Spec says which stream it is.
+// Spec describes a stream.
 type Spec struct {
-	Name       string // as logs say it
+	Name       string // for logs and proofs
 	Record     int32  // its number on record
 	Namespaced bool
 	// Canonical brings an object into the form in which it is recorded.

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	// busierWait is how long a stream waits for busier ones to find out what is theirs. An API server keeps the history
-	// that follows for more than a minute.
+	// busierWait is how long a stream waits until busier streams have claimed their revisions. An API server keeps
+	// the history that follows for more than a minute.
 	busierWait = 10 * time.Second
-	// busierLongWait is how long a stream waits if it would have to look at more than fewLooks revisions itself. Every other
-	// stream would do the same, and hold up the very streams that can tell.
+	// busierLongWait is how long a stream waits if it would have to look at more than fewLooks revisions. Every
+	// other stream would look at as many, and delay the very streams that could claim them.
 	busierLongWait = time.Minute
 	fewLooks       = 50
-	// busierLongestWait bounds the wait for streams that make progress. Positions are a minute old when a server restarts, and
-	// etcd keeps five. If nobody writes to a resource, its watch cache does not fill.
+	// busierLongestWait bounds the wait for streams that make progress. Positions are a minute old when a server
+	// restarts, and etcd keeps five minutes. The watch cache of a resource without writes does not fill up.
 	busierLongestWait = 3 * time.Minute
-	// busierPoll is how often it is looked whether they have.
+	// busierPoll is how often a waiting stream looks whether the busier ones have made progress.
 	busierPoll = 100 * time.Millisecond
-	// silentWait is how long a recovery waits for streams for which a restarted server does not answer yet. Without it, every
-	// other stream would list each revision that they have claimed.
+	// unansweredWait is how long a recovery waits for streams for which a restarted server does not answer yet.
+	// Without it, every other stream would list each revision that they have claimed.
 	unansweredWait = 20 * time.Second
-	// silentPause is how long nobody asks again after there was no answer.
+	// unansweredRetry is the time from a request without an answer to the next one.
 	unansweredRetry = time.Second
 )
 
-// errBusierComesFurther has a look be made again in its turn.
-var errBusierBehind = errors.New("a busier stream is about to say which revisions are its")
+// errBusierBehind makes the reflector repeat its look later.
+var errBusierBehind = errors.New("a busier stream has not claimed its revisions yet; trying again later")
 
-// Unaccounted implements reflector.Revisions. The busiest stream goes first: what it finds to be its, the others need not
-// look at.
+// Unaccounted implements reflector.Revisions. The busiest stream goes first: the other streams need not look at the
+// revisions that it claims.
 func (c *Stream) Unaccounted(ctx context.Context, from, to uint64, limit int, wait bool) ([]uint64, error) {
 	return (&stretch{stream: c, from: from, to: to}).unaccounted(ctx, limit, wait)
 }
 
-// stretch is what a stream looks for in history: the revisions after from, up to to.
+// stretch holds the revisions that a stream has to account for: those after from, up to and including to.
 type stretch struct {
 	stream   *Stream
 	from, to uint64
@@ -68,7 +68,7 @@ func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint
 	return rest, nil
 }
 
-// awaitBusier returns when no busier stream is on its way to say more.
+// awaitBusier waits until no busier stream is about to claim revisions.
 func (s *stretch) awaitBusier(ctx context.Context) error {
 	began := time.Now()
 	look := time.NewTicker(busierPoll)
@@ -98,8 +98,8 @@ func (s *stretch) awaitBusier(ctx context.Context) error {
 	}
 }
 
-// mayLearn gives how many revisions nobody has claimed, and when a busier stream last came further. If no busier stream is
-// still behind them, it gives 0.
+// unclaimedByBusier returns how many revisions no stream has claimed, and when a busier stream last made progress.
+// If no busier stream is behind these revisions, it returns 0.
 func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
@@ -120,14 +120,15 @@ func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
 	return max(0, int(min(s.to-s.from, math.MaxInt32))-claimed), moved
 }
 
-// busierLocked reports whether more revisions were a stream's than another's. This order lets no two streams wait for each
-// other.
+// busierLocked reports whether a stream has had more revisions than another. In this order, no two streams wait for
+// each other.
 func busierLocked(c, than *Stream) bool {
 	return c.claims.count > than.claims.count || c.claims.count == than.claims.count && c.number < than.number && c.claims.count > 0
 }
 
-// trusted gives, in order, the revisions that count of other streams in this etcd. They count as far as that etcd still has the
-// history in which they were served: an etcd restored from a snapshot gives the same revisions to other writes.
+// claimedByNeighbours returns, in order, the revisions that other streams of this etcd have claimed. A claim counts
+// if etcd still has the history in which that stream was served. An etcd that was restored from a snapshot gives
+// the same revisions to other writes.
 func (s *stretch) claimedByNeighbours(ctx context.Context, wait bool) ([]uint64, error) {
 	neighbours, err := s.neighboursInTime(ctx, wait)
 	if err != nil {
@@ -140,7 +141,8 @@ func (s *stretch) claimedByNeighbours(ctx context.Context, wait bool) ([]uint64,
 	return s.union(neighbours, min(s.to, upTo)), nil
 }
 
-// togetherInTime asks which streams are in this etcd, with wait until none with many claims is silent or silentWait is over.
+// neighboursInTime asks which streams are in this etcd. With wait, it asks again until the server answers for all
+// streams with many claims, or unansweredWait is over.
 func (s *stretch) neighboursInTime(ctx context.Context, wait bool) ([]*Stream, error) {
 	began := time.Now()
 	if err := s.stream.all.grouping.groupFirst(ctx, s.stream); err != nil {
@@ -161,8 +163,8 @@ func (s *stretch) neighboursInTime(ctx context.Context, wait bool) ([]*Stream, e
 	}
 }
 
-// together gives the streams with claims that are in this etcd. The server does not answer for silent ones now, so nothing shows
-// where they are.
+// neighbours returns the claimants that are in this etcd. For the unanswered ones, the server does not answer now,
+// so their etcd is not known.
 func (s *stretch) neighbours(ctx context.Context) (neighbours, unanswered []*Stream, err error) {
 	for _, other := range s.claimants() {
 		same, answered, err := s.sharesEtcd(ctx, other)
@@ -179,8 +181,8 @@ func (s *stretch) neighbours(ctx context.Context) (neighbours, unanswered []*Str
 	return neighbours, unanswered, nil
 }
 
-// askBeside reports whether another stream is in this etcd, and whether the server has answered for that one. The error is that
-// it does not answer for this one.
+// sharesEtcd reports whether another stream is in this etcd, and whether the server has answered for that stream.
+// It returns an error if the server does not answer for this one.
 func (s *stretch) sharesEtcd(ctx context.Context, other *Stream) (same, answered bool, err error) {
 	if !s.mayAsk(other) {
 		return false, false, nil
@@ -197,8 +199,8 @@ func (s *stretch) sharesEtcd(ctx context.Context, other *Stream) (same, answered
 	return same, err == nil, nil
 }
 
-// mayAsk reports whether another stream may be asked now in which etcd it is. While there is no answer, one of those who would
-// ask does so each silentPause.
+// mayAsk reports whether a request may now ask in which etcd another stream is. As long as the server does not
+// answer for that stream, only one recovery asks in each unansweredRetry.
 func (s *stretch) mayAsk(other *Stream) bool {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
@@ -212,7 +214,7 @@ func (s *stretch) mayAsk(other *Stream) bool {
 	return true
 }
 
-// union gives the revisions up to to of some streams, in order and each once.
+// union returns the revisions of some streams up to and including to, in order and each once.
 func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
@@ -224,7 +226,7 @@ func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
 	return slices.Compact(all)
 }
 
-// claimants are the other streams that have claimed one of the revisions.
+// claimants returns the other streams that have claimed one of the revisions.
 func (s *stretch) claimants() []*Stream {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
@@ -237,9 +239,10 @@ func (s *stretch) claimants() []*Stream {
 	return others
 }
 
-// proved is up to where etcd has the history in which streams of one etcd were served. It is 0 if etcd has another history, or
-// does not know. It looks for the newest version of each stream, beginning with the newest of all. The error is that no
-// version has shown it, and that the server did not answer for a stream.
+// provedUpTo returns up to which revision etcd has the history in which these streams were served. They must be
+// streams of one etcd. It returns 0 if etcd has another history, or does not say. It checks the newest version of
+// each stream, the newest of all first. It returns an error if no version has shown the history, and the server did
+// not answer for a stream.
 func provedUpTo(ctx context.Context, neighbours []*Stream) (revision uint64, failed error) {
 	newest := newestOf(neighbours)
 	for _, o := range newest[:min(len(newest), askedPerEtcd)] {
@@ -248,7 +251,7 @@ func provedUpTo(ctx context.Context, neighbours []*Stream) (revision uint64, fai
 			failed = errors.Join(failed, err)
 		case result == match:
 			return o.revision, nil
-		case result == inconclusive: // The server may not have it for this one alone, where a conversion fails.
+		case result == inconclusive: // The server may not have it for this stream alone, if a conversion fails.
 		default:
 			return 0, nil
 		}
@@ -256,7 +259,7 @@ func provedUpTo(ctx context.Context, neighbours []*Stream) (revision uint64, fai
 	return 0, failed
 }
 
-// newestOf are the newest living versions of streams, the newest of all first.
+// newestOf returns the newest living versions of streams, the newest of all first.
 func newestOf(streams []*Stream) (newest []observation) {
 	for _, c := range streams {
 		c.all.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// starting is an API server that has just started. It does not answer yet for a busy stream with many claims. Quiet streams ask for
-// those claims. Nobody has asked before which stream is in which etcd: the recorder has just started, too.
+// starting is an API server that has just started. It does not answer yet for a busy stream with many claims. Quiet
+// streams ask about these claims. The recorder has just started, too, so no stream is assigned to its etcd yet.
 type starting struct {
 	claimed uint64
 	all     *Streams
@@ -38,7 +38,7 @@ func newStarting(quiet int) *starting {
 	return s
 }
 
-func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T) {
+func TestRecoveriesWaitUntilTheServerAnswersForAStreamWithManyClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(55)
 		answered := 5 * time.Second
@@ -52,13 +52,13 @@ func TestAStreamWithManyClaimsIsWaitedForUntilTheServerAnswersForIt(t *testing.T
 			}()
 		}
 		for range s.quiet {
-			require.Zero(t, <-rest, "to look at each of them would cost every quiet stream a list")
+			require.Zero(t, <-rest, "each quiet stream would have to list each of them")
 		}
 		require.LessOrEqual(t, time.Since(began), answered+3*unansweredRetry)
 	})
 }
 
-func TestALookDoesNotWaitForASilentStream(t *testing.T) {
+func TestALookDoesNotWaitForAnUnansweredStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		s.busy.Watching("")
@@ -70,7 +70,7 @@ func TestALookDoesNotWaitForASilentStream(t *testing.T) {
 	})
 }
 
-func TestStreamsThatRecoverAtOnceFindOutTogetherInWhichEtcdTheyAre(t *testing.T) {
+func TestStreamsThatRecoverAtOnceAreGroupedTogether(t *testing.T) {
 	const quiet, busy = 60, 6
 	etcd := &etcdDouble{now: 110, objects: map[string]string{"105": "x"}}
 	all := New(Options{})
@@ -93,10 +93,10 @@ func TestStreamsThatRecoverAtOnceFindOutTogetherInWhichEtcdTheyAre(t *testing.T)
 	}
 	require.NoError(t, recovering.Wait())
 	rounds := (quiet+busy)/groupedPerRound + 1
-	require.LessOrEqual(t, int(etcd.where.Load()), 2*(quiet+busy+rounds), "two lists a stream, and two of the etcd's in a round")
+	require.LessOrEqual(t, int(etcd.where.Load()), 2*(quiet+busy+rounds), "two lists for each stream, and two for each etcd in a round")
 }
 
-func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) {
+func TestAStreamForWhichTheServerNeverAnswersDelaysNoOtherForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		began := time.Now()
@@ -108,11 +108,11 @@ func TestAStreamForWhichTheServerNeverAnswersHoldsNobodyUpForLong(t *testing.T) 
 		began = time.Now()
 		_, err = s.quiet[0].Unaccounted(t.Context(), 100, s.claimed, 10_000, true)
 		require.NoError(t, err)
-		require.Zero(t, time.Since(began), "one that is not followed any more is not waited for")
+		require.Zero(t, time.Since(began), "no stream waits for one that is not followed any more")
 	})
 }
 
-func TestWhileASilentStreamIsWaitedForTheOthersAreNotProvedAgainAndAgain(t *testing.T) {
+func TestWhileAStreamIsUnansweredTheOthersAreNotCheckedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStarting(1)
 		claimed := strconv.FormatUint(s.claimed, 10)

@@ -10,24 +10,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// trust is what has to be shown before a list is trusted of a stream that has left its history. Streams.mu protects it.
+// trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
 type trust struct {
 	window     window        // how far back the server's cache can be watched
-	cacheCheck *cacheCheck   // what that has to show; nil for nothing
-	undone     servedVersion // what was served and is not in etcd any more
-	finder     *Stream       // who has proved that the history is no more, if that may be of another etcd
+	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
+	undone     servedVersion // the version that was served and is no longer in etcd
+	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
-// doubtLocked is what the cache will have to show if a stream leaves its history now.
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
 func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 	c.trust.window.settle(c.following.opened)
 	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
 }
 
-// leftLocked notes that the stream has left its history.
+// rolledBackLocked notes that the stream was rolled back.
 func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
 
-// listedLocked notes that a trusted list is complete. It is anew if it is one after a history that is no more.
+// listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
 func (t *trust) listedLocked(afterRollback bool) {
 	t.cacheCheck, t.finder = nil, nil
 	if afterRollback {
@@ -35,9 +35,9 @@ func (t *trust) listedLocked(afterRollback bool) {
 	}
 }
 
-// Truthful implements reflector.History. After a rollback, the first list from a cache that has begun anew says where the others are
-// listed as well. Otherwise a quiet stream that was listed before a busy one would have to look at each revision between the
-// two, because nobody knows whose it is.
+// Truthful implements reflector.History. After a rollback, the first list from a new cache says at which resource
+// version the other streams are listed. Otherwise a quiet stream could be listed before a busy one. No stream would
+// have claimed the revisions between the two lists, and the quiet one would have to look at each of them.
 func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
 	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -46,14 +46,14 @@ func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []a
 	return (&firstPage{stream: c, at: listed, items: items}).check(ctx)
 }
 
-// firstPage is that of a list which may come from the server's cache.
+// firstPage is the first page of a list, which may come from the server's cache.
 type firstPage struct {
 	stream *Stream
-	at     uint64 // the resource version
+	at     uint64 // the resource version of the list
 	items  []any
 }
 
-// trusted returns an error while the list does not show the present state. At is as in reflector.History.
+// check returns an error as long as the list does not show the present state. at is as in reflector.History.
 func (p *firstPage) check(ctx context.Context) (at string, err error) {
 	if p.inAnotherEtcd(ctx) {
 		return "", nil
@@ -71,8 +71,8 @@ func (p *firstPage) check(ctx context.Context) (at string, err error) {
 	return p.commonList(cache), nil
 }
 
-// elsewhere reports whether the stream is proved to be in another etcd than the one for which it has left its history. That was
-// not known then.
+// inAnotherEtcd reports whether the stream is by now proved to be in another etcd than the one that was put back.
+// When the stream was rolled back, that was not known.
 func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
 	p.stream.all.mu.Lock()
 	finder := p.stream.trust.finder
@@ -84,7 +84,7 @@ func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
 	return err == nil && elsewhere
 }
 
-// renewed returns an error while the list may come from a cache that was begun in the old history.
+// checkCache returns an error as long as the list may come from a cache that began in the old history.
 func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
 	p.stream.all.mu.Lock()
 	c := p.stream.trust.cacheCheck
@@ -95,7 +95,7 @@ func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
 	return c.check(ctx, &p.stream.ask, p.at)
 }
 
-// lacksUndone returns an error while the API server serves what is not in etcd any more.
+// checkUndone returns an error as long as the API server serves a version that is no longer in etcd.
 func (p *firstPage) checkUndone(ctx context.Context) error {
 	for o, undone := range p.undone() {
 		result, err := o.ask.look(ctx, undone, undone.revision)
@@ -103,7 +103,7 @@ func (p *firstPage) checkUndone(ctx context.Context) error {
 			return err
 		}
 		if err != nil || result == match || result == inconclusive {
-			continue // Nobody waits for another stream that the server does not answer for.
+			continue // The list does not wait for another stream for which the server does not answer.
 		}
 		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
 		if err != nil && o == p.stream {
@@ -122,7 +122,7 @@ func (p *firstPage) checkUndone(ctx context.Context) error {
 	return nil
 }
 
-// undone gives what was served and is not in this etcd any more, by the stream that it was served of.
+// undone returns the versions that were served and are no longer in this etcd, by the stream that was served them.
 func (p *firstPage) undone() map[*Stream]servedVersion {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *firstPage) undone() map[*Stream]servedVersion {
 	return found
 }
 
-// isInEtcd returns an error if etcd does not have what the list shows.
+// checkInEtcd returns an error if etcd does not hold the newest listed version.
 func (p *firstPage) checkInEtcd(ctx context.Context) error {
 	var shown living
 	shown.addPage(p.items)
@@ -144,19 +144,21 @@ func (p *firstPage) checkInEtcd(ctx context.Context) error {
 	case err != nil:
 		return err
 	case result == future:
-		return errors.New("etcd has not come to it: the API server answers from its cache; restart it")
+		return errors.New("etcd has not reached that resource version: the API server answers from its cache; restart it")
 	case result == mismatch && newest.name != "":
 		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
 	}
 	return nil
 }
 
-// baseFor is how long others are listed where the first was. To list all resources takes some seconds.
+// commonListFor is how long other streams are listed at the resource version of the first list. To list all
+// resources takes some seconds.
 const commonListFor = 10 * time.Second
 
-// base is where the others in this etcd were listed after a rollback, "" if nobody was or the stream need not be listed there. The
-// first stream whose cache has begun anew says where. Most caches of a restarted API server begin at about the same revision, and
-// can be watched from there. A cache of which that is not known may have something of the old history after an earlier revision.
+// commonList returns the resource version at which the streams of this etcd are listed after a rollback. It is ""
+// if there was no such list, or the stream need not be listed there. The first stream that is listed from a new
+// cache sets it. Most caches of a restarted API server begin at about the same revision, and can be watched from
+// there. If a cache is not known to be new, it may have something of the old history after an earlier revision.
 func (p *firstPage) commonList(cache cacheAge) (at string) {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
@@ -165,7 +167,7 @@ func (p *firstPage) commonList(cache cacheAge) (at string) {
 		return ""
 	}
 	if time.Since(etcd.commonListTime) > commonListFor {
-		etcd.commonList = 0 // Caches may have begun anew since, and cannot be watched from there.
+		etcd.commonList = 0 // Newer caches may have begun since, which cannot be watched from there.
 	}
 	if etcd.commonList == 0 && cache == cacheNew {
 		etcd.commonList, etcd.commonListTime = p.at, time.Now()

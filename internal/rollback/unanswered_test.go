@@ -20,7 +20,7 @@ import (
 
 var errDown = apierrors.NewServiceUnavailable("down")
 
-// hanging is an API server that does not answer, while it hangs.
+// hanging is an API server that does not answer while it hangs.
 type hanging struct {
 	*archive
 	hangs bool
@@ -36,8 +36,8 @@ func (h *hanging) ListWithContext(ctx context.Context, options metav1.ListOption
 
 func (h *hanging) lister(string) cache.ListerWithContext { return h }
 
-// A list from its cache lacks what was written in the new history.
-func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
+// A list from the resource's cache lacks the versions of the new history.
+func TestVersionsOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) {
 	for name, stop := range map[string]func(*Stream, *archive){
 		"it is down":    func(_ *Stream, etcd *archive) { etcd.fails = errDown },
 		"it is refused": func(c *Stream, _ *archive) { c.Interrupted(delta.CauseForbidden) },
@@ -53,18 +53,18 @@ func TestWhatWasServedOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testin
 				d.Watching("10")
 				time.Sleep(2 * acceptedAfter)
 				stop(d, down)
-				// What proves it is on record, and was served to nobody of this process.
+				// The proof is on record. No stream of this process was served it.
 				require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "2", 50), 50, true, time.Time{}, 0}))
 				require.True(t, d.RolledBack())
 				p, err := d.trust.cacheCheck.fork.find(t.Context())
 				require.NoError(t, err)
-				require.False(t, p.newSince.IsZero(), "and so its cache is in doubt")
+				require.False(t, p.newSince.IsZero(), "so its cache must be checked")
 			})
 		})
 	}
 }
 
-// distant is an API server that takes a while for each question.
+// distant is an API server that takes a while for each answer.
 type distant struct{ *archive }
 
 func (d *distant) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -72,8 +72,8 @@ func (d *distant) ListWithContext(ctx context.Context, options metav1.ListOption
 	return d.archive.ListWithContext(ctx, options)
 }
 
-// In the first minutes nobody has looked yet which streams are in one etcd.
-func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
+// In the first minutes, it is not known yet which streams share an etcd.
+func TestARollbackOfManyUngroupedStreamsTakesFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 500}
@@ -95,8 +95,8 @@ func TestStreamsThatLearnAtOnceDoNotAskAgainForEachOther(t *testing.T) {
 	})
 }
 
-// Who does not answer may be met first, as the only one of its etcd.
-func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
+// The etcd that does not answer may have only one stream, and come first.
+func TestAnEtcdThatDoesNotAnswerKeepsNoOtherFromBeingAsked(t *testing.T) {
 	for name, many := range map[string]int{"one resource": 1, "more than are looked at in a round": 2 * groupedPerRound} {
 		t.Run(name, func(t *testing.T) {
 			all := New(Options{})
@@ -118,7 +118,7 @@ func TestAnEtcdThatDoesNotAnswerDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 	}
 }
 
-func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
+func TestStreamsForWhichTheServerHangsAreAskedAtOnceAndNotInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		c, notified := followed(all, "configmaps", &archive{now: 55}, 60)
@@ -128,13 +128,13 @@ func TestThoseThatHangAreToldAtOnceAndNotInTurn(t *testing.T) {
 		}
 		began := time.Now()
 		proof, err := c.Reversed(t.Context(), "60")
-		require.NoError(t, err, "they will be told when they answer")
+		require.NoError(t, err, "that they hang is no error")
 		require.Equal(t, []string{proof}, *notified)
 		require.LessOrEqual(t, time.Since(began), 3*askTimeout)
 	})
 }
 
-func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t *testing.T) {
+func TestAStreamIsRolledBackThoughTheFinderDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
@@ -157,13 +157,13 @@ func TestAStreamLearnsOfAReversalAlsoWhenTheResourceThatShowedItDoesNotAnswer(t 
 		apart, notified := followed(all, "metrics", &archive{fails: errDown}, 60)
 		apart.Recall(Recalled{Position: "60"})
 		_, err = apart.Reversed(t.Context(), "60")
-		require.Error(t, err, "nor is it known of one that does not answer itself")
+		require.Error(t, err, "of a stream without an answer, it is not known")
 		require.Empty(t, *notified)
 	})
 }
 
 // Definitions can share a webhook that does not answer.
-func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.T) {
+func TestResourcesThatHangDelayTheSamplesOfOthersOnlyOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		for i := range samplesPerProbe / 2 {
@@ -183,11 +183,11 @@ func TestResourcesThatHangDelayTheLookAtWhatOthersWereServedOnlyOnce(t *testing.
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
 		require.Len(t, *notified, 1)
-		require.LessOrEqual(t, time.Since(began), 4*askTimeout, "nor the question where histories have parted more than once")
+		require.LessOrEqual(t, time.Since(began), 4*askTimeout, "they delay the search of the fork once, too")
 	})
 }
 
-func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *testing.T) {
+func TestAResourceThatHangsIsAskedOnceInAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		server := &hanging{archive: &archive{now: 100}}
@@ -199,11 +199,11 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 			c.Saw(o, false)
 			server.versions = append(server.versions, o)
 		}
-		server.versions = server.versions[1:] // the oldest is undone
+		server.versions = server.versions[1:] // the oldest version is undone
 		server.hangs = true
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
-		require.Equal(t, askTimeout, time.Since(began), "others wait for their turn")
+		require.Equal(t, askTimeout, time.Since(began), "the other samples wait for their turn")
 		require.Len(t, slices.Concat(c.samples.pending.kept, c.samples.beforePause.kept), samplesPerProbe)
 		server.hangs = false
 		require.NoError(t, all.lookBack(t.Context()))
@@ -211,7 +211,8 @@ func TestAResourceThatHangsIsAskedOnceForWhatItWasServedSinceTheLastProbe(t *tes
 	})
 }
 
-// A list at an exact resource version may be more than a server can give; then nothing but another beginning shows that its cache is a new one.
+// inexact is a server that cannot make a whole list at an exact resource version. Then only a later begin of its
+// window shows that its cache is new.
 type inexact struct{ *watchCache }
 
 func (i *inexact) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -221,11 +222,11 @@ func (i *inexact) ListWithContext(ctx context.Context, options metav1.ListOption
 	return i.watchCache.ListWithContext(ctx, options)
 }
 
-func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
+func TestACacheThatCannotBeComparedIsTrustedIfItBeganLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
-		c.trust.cacheCheck.watchableFrom = 48 // nothing that both histories have can be watched from
+		c.trust.cacheCheck.watchableFrom = 48 // no revision of both histories can be watched from
 		require.Error(t, truthful(t, c, "80", server.page()))
 		time.Sleep(comparedWithin)
 		require.ErrorContains(t, truthful(t, c, "80", server.page()), "no such lists")
@@ -235,8 +236,9 @@ func TestACacheThatCannotBeComparedIsBelievedWhenItHasBegunAnew(t *testing.T) {
 	})
 }
 
-// Nobody hears that it has to leave its history while it is not followed: its resource was not served, or in another version.
-func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
+// A stream cannot be notified while it is not followed: its resource was not served, or was served in another
+// version.
+func TestAStreamThatIsRolledBackBetweenTwoRunsIsListedInTheNext(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 100}
 	c, _ := followed(all, "widgets", etcd, 50)
@@ -246,7 +248,7 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	etcd.now = 55
 	require.NoError(t, all.Probe(t.Context()))
 	require.True(t, c.RolledBack())
-	etcd.now = 100 // and nothing shows any more
+	etcd.now = 100 // nothing shows the rollback any more
 	c.Follow(func(string) {})
 	proof, err := c.Reversed(t.Context(), "50")
 	require.NoError(t, err)
@@ -259,8 +261,8 @@ func TestAStreamThatWasToldBetweenTwoRunsLeavesWithTheNext(t *testing.T) {
 	require.Empty(t, proof)
 }
 
-// What is newest of the others is to be held against etcd every ten seconds or so.
-func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
+// The newest versions of the other streams must be checked every ten seconds or so.
+func TestAServerThatHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		server, etcd := &hanging{archive: &archive{now: 900}}, &archive{now: 100}
@@ -289,8 +291,8 @@ func TestThatAServerHangsForManyResourcesDelaysNoProbe(t *testing.T) {
 	})
 }
 
-// A stream that recovers finds others beside it before anybody has looked in which etcd it is.
-func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMore(t *testing.T) {
+// A stream that recovers finds others in its etcd before the grouping has looked for it.
+func TestAnEtcdIsAskedThoughItsFirstStreamIsNotFollowedAnyMore(t *testing.T) {
 	etcd := &archive{now: 100}
 	all := New(Options{})
 	neighbour, notified := followed(all, "configmaps", etcd, 60)
@@ -306,7 +308,7 @@ func TestAnEtcdIsAskedThoughTheStreamThatOthersWereFoundBesideIsNotFollowedAnyMo
 	require.Len(t, *notified, 1)
 }
 
-// Its cache is not there yet, or never will be.
+// uncachable is a resource without a cache: it is not there yet, or never will be.
 type uncachable struct{ *archive }
 
 func (u *uncachable) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -7,19 +7,21 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// mostWaited is how long a version may wait for an answer. Most etcds do not remember as much, and some servers never answer.
+// maxPending is how long a pending version keeps Verified back. Most etcds keep less history than that, and some
+// servers never answer.
 const maxPending = 10 * time.Minute
 
-// verify notes that the newest version of before that time was found in the etcd. Other versions may still wait.
+// noteVerified notes that the newest version of before that time had an answer, and that nothing proved a rollback.
+// Other versions may still be pending.
 func (r *Streams) noteVerified(e *etcd, before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.verified = before.Add(-settledAfter)
 }
 
-// Verified is up to when what was served was looked for in etcd, and nothing spoke against it: by the clock of the record. It is
-// zero where nothing can be said. Observed is when the last entry of a commit was observed, with which the time is to go on record.
-// A successor has to look for what was recorded since.
+// Verified returns the time up to which all served versions were checked in etcd, and none was missing. It is a
+// time of the record's clock, and zero if nothing can be said. observed is when the last entry of the commit was
+// observed with which the time goes on record. A recorder that starts checks what was recorded after that time.
 func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	if !r.allStreamsAdded() {
 		return until // Some streams on record are not followed yet.
@@ -27,7 +29,7 @@ func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !observed.After(r.gapsQueued) {
-		return until // The gaps of a rollback are not on record before that.
+		return until // The gaps of a rollback are not on record yet.
 	}
 	until = observed
 	for _, c := range r.streams {
@@ -38,11 +40,12 @@ func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	return until
 }
 
-// verifiedLocked is up to when what the stream was served was looked for, otherwise if there is nothing to look for.
+// verifiedLocked returns the time up to which the stream's versions were checked. If the stream has nothing to
+// check, it returns otherwise.
 func (c *Stream) verifiedLocked(otherwise time.Time) (until time.Time) {
 	switch {
 	case !c.history.certain():
-		return until // The gap of its rollback may not be on record.
+		return until // The gap of its rollback may not be on record yet.
 	case c.etcd.last.stream != nil:
 		until = c.etcd.verified
 	default:

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// announced has all streams been opened.
+// withAllAdded says that all streams are added.
 func withAllAdded(all *Streams) *Streams {
 	opened := make(chan struct{})
 	close(opened)
@@ -19,7 +19,7 @@ func withAllAdded(all *Streams) *Streams {
 	return all
 }
 
-func TestVerifiedIsUpToWhereNothingWaitsForAnAnswer(t *testing.T) {
+func TestVerifiedEndsAtTheFirstPendingVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := withAllAdded(New(Options{}))
 		verified := func() time.Time { return all.Verified(time.Now()) }
@@ -31,35 +31,35 @@ func TestVerifiedIsUpToWhereNothingWaitsForAnAnswer(t *testing.T) {
 		require.Zero(t, verified())
 		require.NoError(t, all.Probe(t.Context()))
 		first := time.Now().Add(-settledAfter)
-		require.Equal(t, first, verified(), "an etcd of which nothing was served holds nobody up")
+		require.Equal(t, first, verified(), "an etcd without a served version does not keep it back")
 
 		time.Sleep(time.Minute)
 		other.serves(b, servedAs("y", "2", 8001), true)
 		other.fails = errDown
 		require.Error(t, all.Probe(t.Context()))
-		require.Equal(t, first, verified(), "of one etcd it is not known since")
+		require.Equal(t, first, verified(), "one etcd has not answered since")
 		other.fails = nil
 		time.Sleep(time.Minute)
 		require.NoError(t, all.Probe(t.Context()))
 		second := time.Now().Add(-settledAfter)
 		require.Equal(t, second, verified())
-		require.Equal(t, second.Add(-time.Minute), all.Verified(second.Add(-time.Minute)), "not beyond what goes on record with it")
+		require.Equal(t, second.Add(-time.Minute), all.Verified(second.Add(-time.Minute)), "not beyond the entry with which it is recorded")
 
 		one.fails = errDown
 		for range maxPending/time.Minute - 1 {
 			time.Sleep(time.Minute)
 			require.Error(t, all.Probe(t.Context()))
-			require.Equal(t, second, verified(), "what the one etcd has is not known since")
+			require.Equal(t, second, verified(), "the other etcd has not answered since")
 		}
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, time.Now().Add(-maxPending), verified(), "it will not be known any more")
+		require.Equal(t, time.Now().Add(-maxPending), verified(), "that etcd will not say it any more")
 		a.Follow(nil)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Equal(t, time.Now().Add(-settledAfter), verified(), "nobody can be asked for that one")
+		require.Equal(t, time.Now().Add(-settledAfter), verified(), "the server cannot be asked about that stream")
 	})
 }
 
-func TestAVersionOfTheRecordersBeforeKeepsTheTimeWhereItIs(t *testing.T) {
+func TestAPendingVersionOfAnEarlierRecorderKeepsVerifiedBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := time.Now().Add(-time.Hour)
 		all := New(Options{Verified: before})
@@ -73,7 +73,7 @@ func TestAVersionOfTheRecordersBeforeKeepsTheTimeWhereItIs(t *testing.T) {
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *notified, 1)
 		require.Zero(t, all.Verified(time.Now()))
-		require.Equal(t, before, c.GapBegin().Time, "its gap begins where those have looked")
+		require.Equal(t, before, c.GapBegin().Time, "its gap begins where the earlier recorders have checked")
 	})
 }
 
@@ -93,13 +93,13 @@ func TestNothingIsVerifiedBeforeTheGapsOfARollbackAreOnRecord(t *testing.T) {
 		listed := time.Now()
 		time.Sleep(time.Minute)
 		require.NoError(t, all.Probe(t.Context()))
-		require.Zero(t, all.Verified(rolledBack), "what goes on record was observed before")
+		require.Zero(t, all.Verified(rolledBack), "that entry was observed before the gaps")
 		require.Zero(t, all.Verified(listed))
 		require.Equal(t, time.Now().Add(-settledAfter), all.Verified(time.Now()))
 	})
 }
 
-func TestTheNewestVersionIsLookedAtEachSecondOnce(t *testing.T) {
+func TestTheNewestVersionIsCheckedEachSecondOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}

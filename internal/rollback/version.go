@@ -12,29 +12,30 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// witness is a version of an object that was served. As long as it is the newest of its object, etcd has it at each later revision
-// of the history in which it was written.
+// servedVersion is a version of an object that the API server served. As long as it is the newest of its object,
+// etcd holds it at each later revision of the history in which it was written.
 type servedVersion struct {
 	revision        uint64
-	deleted         bool // it is the end of the object: etcd has nothing of that name at the revision
+	deleted         bool // the object ended with it: at that revision, etcd has no object of that name
 	namespace, name string
 	uid             types.UID
-	// doc is the version as recorded; it gives nil where it is not.
+	// doc returns the version as recorded, nil if there is none.
 	doc func() patch.Doc
-	at  time.Time // when it was served, zero if a list or the record has it
+	at  time.Time // when it was served; zero if it comes from a list or from the record
 }
 
-// witnesses is how many living objects are remembered of a stream: the newest may be deleted.
+// keptLiving is how many living objects a stream remembers: the newest may be deleted.
 const keptLiving = 3
 
+// versionOf returns an object as a served version.
 func versionOf(o *kube.Object, revision uint64) servedVersion {
 	return servedVersion{revision: revision, namespace: o.Namespace, name: o.Name, uid: o.UID, doc: o.Doc}
 }
 
-// living are the newest versions of living objects, in order: some of them.
+// living holds the newest versions of some living objects, in order.
 type living []servedVersion
 
-// remember puts the newest version of an object in the place of an older one, or, if that was its end, forgets it.
+// remember replaces an older version of the same object. If the object was deleted, remember only removes that one.
 func (l *living) remember(v servedVersion, deleted bool) {
 	all := slices.DeleteFunc(*l, func(other servedVersion) bool { return other.namespace == v.namespace && other.name == v.name })
 	if !deleted {
@@ -45,7 +46,7 @@ func (l *living) remember(v servedVersion, deleted bool) {
 	*l = all
 }
 
-// show remembers what a page of a list holds.
+// addPage remembers the objects of a page of a list.
 func (l *living) addPage(page []any) {
 	for _, item := range page {
 		if o, ok := item.(*kube.Object); ok {
@@ -56,7 +57,7 @@ func (l *living) addPage(page []any) {
 	}
 }
 
-// newest is the zero witness where no object is known to live.
+// newest returns the zero value if no living object is known.
 func (l living) newest() servedVersion {
 	if len(l) == 0 {
 		return servedVersion{}
@@ -64,24 +65,25 @@ func (l living) newest() servedVersion {
 	return l[len(l)-1]
 }
 
-// footprint is a version that was served when it was new.
+// observation is a version that was served when it was new.
 type observation struct {
 	stream        *Stream
-	servedVersion           // with when it was served
-	recordTime    time.Time // the same by the clock of the record
-	history       int       // in which of its histories the stream was
+	servedVersion           // with the time at which it was served
+	recordTime    time.Time // the same time by the record's clock
+	history       int       // the number of the stream's history
 }
 
-// footprintLocked is that of what a stream is served.
+// observationLocked returns the observation of a version that the stream is served at a time.
 func observationLocked(c *Stream, v servedVersion, at time.Time) observation {
 	v.at = at
 	return observation{c, v, c.all.now(), c.history.number}
 }
 
-// step tells footprints apart.
+// observationKey identifies an observation.
 type observationKey struct {
 	stream   *Stream
 	revision uint64
 }
 
+// key returns what identifies the observation.
 func (o observation) key() observationKey { return observationKey{o.stream, o.revision} }

@@ -7,25 +7,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// window is how far back the watch cache of a stream can be watched.
+// window says how far back the API server's watch cache of a stream can be watched.
 type window struct {
-	openedFrom     uint64    // where the present watch was opened
-	watchableFrom  uint64    // from where the cache could be watched for certain, 0 where that is not known
-	watchableSince time.Time // when that was
-	refused        bool      // the last watch was refused: the cache has begun anew
-	everRefused    bool      // one was refused at some time: the cache may have begun long before it could be watched for certain
-	lastAccepted   time.Time // when the last watch was that was accepted, for all that is known
-	begunAfter     time.Time // the present cache was begun after that; zero where that is not known
+	openedFrom     uint64    // the resource version from which the present watch was opened
+	watchableFrom  uint64    // a revision from which the cache could certainly be watched, 0 if none is known
+	watchableSince time.Time // when that watch began
+	refused        bool      // the last watch was refused as too old: this is a new cache
+	everRefused    bool      // some watch was refused: the cache may have begun long before watchableSince
+	lastAccepted   time.Time // when the last accepted watch was certainly still open
+	begunAfter     time.Time // the present cache began after that; zero if it is not known
 	recent         []uint64  // the newest revisions that were served, in order
 }
 
+// opened notes that a watch was opened.
 func (w *window) opened(from uint64) { w.openedFrom = from }
 
-// closed takes a watch that has lasted for one that was accepted. As long as none is refused, it is one and the same cache: another would
-// not have the history before its own beginning. A connection that is cut may not show that for most of a minute: it had not ended when something
-// was served last.
+// closed counts a watch as accepted if it has lasted acceptedAfter. As long as no watch is refused, the cache is the
+// same: a new cache would not have the history from before its begin. A cut connection may stay unnoticed for most
+// of a minute. So an accepted watch was certainly open when the stream was last served something.
 func (w *window) closed(since, served time.Time, err error) {
-	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // however long that took
+	expired := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) // a refusal, however long it took
 	if !expired {
 		w.settle(since)
 	}
@@ -39,17 +40,19 @@ func (w *window) closed(since, served time.Time, err error) {
 	case expired:
 		w.refused, w.everRefused = true, true
 		if time.Since(w.lastAccepted) < minWindow {
-			w.begunAfter = w.lastAccepted // The cache that was there then could be watched from where it was left.
+			w.begunAfter = w.lastAccepted // The cache of that time could still be watched from the end of that watch.
 		}
 	}
 }
 
+// settle notes from where the cache can be watched, if the present watch counts as accepted. since is when it was opened.
 func (w *window) settle(since time.Time) {
 	if w.openedFrom != 0 && time.Since(since) >= acceptedAfter && (w.watchableFrom == 0 || w.refused) {
 		w.watchableFrom, w.watchableSince, w.refused = w.openedFrom, since, false
 	}
 }
 
+// served notes a revision that was served.
 func (w *window) served(revision uint64) {
 	if w.recent = append(w.recent, revision); len(w.recent) > minWindowEvents {
 		w.recent = slices.Delete(w.recent, 0, 1)

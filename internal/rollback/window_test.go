@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
+func TestARefusedWatchShowsAnotherCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
 		lasts := func(from string, err error, lasting time.Duration) {
@@ -30,20 +30,20 @@ func TestAWatchThatIsRefusedIsThatOfAnotherCache(t *testing.T) {
 		require.Zero(t, c.trust.window.begunAfter)
 		lasts("30", apierrors.NewResourceExpired("too old"), 0)
 		require.Equal(t, time.Now(), c.trust.window.begunAfter)
-		require.EqualValues(t, 10, c.trust.window.watchableFrom, "what was before it, is known of the one before it")
+		require.EqualValues(t, 10, c.trust.window.watchableFrom, "the older revision is of the old cache")
 		lasts("35", nil, time.Minute)
 		require.EqualValues(t, 35, c.trust.window.watchableFrom)
 		require.True(t, c.trust.window.watchableSince.After(began))
 		begins := c.trust.window.begunAfter
 		time.Sleep(2 * minWindow)
 		lasts("40", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, begins, c.trust.window.begunAfter, "it may have forgotten that")
+		require.Equal(t, begins, c.trust.window.begunAfter, "the same cache may have dropped that revision")
 	})
 }
 
-// The API server was restarted, and etcd was put back under it before the stream was watched again, or before the restart. In
-// the first case, the cache can be watched from its begin only.
-func TestACacheThatWasBegunAnewIsBelievedIfTheNewHistoryWasThere(t *testing.T) {
+// The API server was restarted. Etcd was put back under it before the stream was watched again, or before the
+// restart. In the first case, the cache can only be watched from its begin.
+func TestANewCacheIsTrustedIfTheNewHistoryWasThere(t *testing.T) {
 	old := []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("lost", "3", 56), servedAs("c", "3", 58)}
 	for name, test := range map[string]struct {
 		served  []*kube.Object
@@ -86,7 +86,7 @@ func checkTrustOfNewCache(t *testing.T, served []*kube.Object, trusted bool) {
 	})
 }
 
-func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
+func TestASlowRefusalDoesNotCountAsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
 		c.Watching("30")
@@ -97,8 +97,8 @@ func TestARefusalThatTakesItsTimeIsNoAcceptance(t *testing.T) {
 	})
 }
 
-// Permission was withdrawn for a moment, and the stream was listed when it was back, from the cache that there was before.
-func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
+// The server forbade the resource for a moment. Then the stream was listed from the old cache.
+func TestAListForAnotherCauseDoesNotMakeACacheNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		server := &watchCache{begun: 5, archive: &archive{now: 80, versions: []*kube.Object{
@@ -125,9 +125,9 @@ func TestAListThatWasDueToSomethingElseMakesNoCacheYounger(t *testing.T) {
 	})
 }
 
-// The API server was restarted, and etcd was put back under it after that. From where it can be watched shows to one stream
-// when another was served the new history already.
-func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
+// The API server was restarted, and etcd was put back under it after that. One stream learns from where its cache
+// can be watched when another was already served the new history.
+func TestACacheThatWasWatchedLateMayHaveBegunEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		server := &watchCache{begun: 60, archive: &archive{now: 80, versions: []*kube.Object{
@@ -149,7 +149,7 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 		time.Sleep(time.Second)
 		neighbour.Saw(servedAs("s", "8", 70), false)
 		time.Sleep(time.Second)
-		c.Reached("80") // what is between was looked for in etcd
+		c.Reached("80") // a recovery has accounted for the revisions in between
 		c.Watching("80")
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
@@ -158,8 +158,8 @@ func TestACacheThatCouldBeWatchedLateMayHaveBegunEarly(t *testing.T) {
 	})
 }
 
-// A watch that nobody hears may be behind by the time that it ends. The cache that it was of may then refuse it.
-func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
+// A cut watch may be behind when it ends. Its own cache may then refuse it.
+func TestACutWatchEndedWhenAVersionWasLastServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for cut, want := range map[time.Duration]bool{time.Second: true, 45 * time.Second: false} {
 			c, _ := followed(New(Options{}), "configmaps", &archive{}, 10)
@@ -178,8 +178,8 @@ func TestAWatchThatWasCutOffEndedWhenSomethingWasServedLast(t *testing.T) {
 	})
 }
 
-// What is undone was served to a recorder before this one, and the API server was restarted since that began.
-func TestACacheThatServedThisProcessNothingOfTheOldHistoryIsBelieved(t *testing.T) {
+// An earlier recorder was served the undone version. The API server was restarted after this process began.
+func TestACacheThatServedNothingOfTheOldHistoryIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &watchCache{begun: 70, archive: &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}}
 		server.cached = server.versions

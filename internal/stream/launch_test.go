@@ -223,7 +223,7 @@ func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
 	c.Recall(rollback.Recalled{Position: "60"})
 	proof, err := c.Reversed(t.Context(), "")
 	require.NoError(t, err)
-	require.Contains(t, proof, "which etcd has not come to")
+	require.Contains(t, proof, "which etcd has not reached")
 
 	queue := deltafifo.New(deltafifo.Options{})
 	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
