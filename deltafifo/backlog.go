@@ -8,14 +8,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// backlog is what a queue holds, in one order: first what is in memory, then what is on disk only. The queue's lock protects
-// it.
+// backlog holds all entries of a queue in one order: first the entries in memory, then the entries on disk only. The
+// queue's lock protects it.
 type backlog struct {
 	memory  memory
 	disk    spill
 	streams streams
 	clock   clock
-	next    *sleeper // waits for what comes
+	next    *sleeper // wakes Next when an entry comes
 }
 
 // clock stamps entries. It never goes back.
@@ -24,7 +24,7 @@ type clock struct {
 	stamped time.Time
 }
 
-// stamp gives the time for an entry that arrives now, by the runtime's clock.
+// stamp returns the time for an entry that arrives now, by the runtime's clock.
 func (c *clock) stamp(now time.Time) time.Time {
 	if c.now != nil {
 		now = c.now()
@@ -35,7 +35,7 @@ func (c *clock) stamp(now time.Time) time.Time {
 	return c.stamped
 }
 
-// resume takes over what a process before has left in the spool. mu is the queue's lock.
+// resume takes over the entries that an earlier process left in the spool. mu is the queue's lock.
 func (b *backlog) resume(left map[any]Spooled, mu *sync.Mutex) {
 	for handle, of := range left {
 		st := b.streams.open(handle, mu)
@@ -44,7 +44,7 @@ func (b *backlog) resume(left map[any]Spooled, mu *sync.Mutex) {
 	}
 }
 
-// arrive gives the node of an entry that comes now.
+// arrive returns the node of an entry that comes now.
 func (b *backlog) arrive(f *feeder, key string, e Entry) *node {
 	n := b.memory.nodes.get()
 	n.entry, n.key, n.feeder, n.stream = e, key, f, f.stream
@@ -54,7 +54,7 @@ func (b *backlog) arrive(f *feeder, key string, e Entry) *node {
 	return n
 }
 
-// accept takes n into memory, onto the disk, or both; it is false where there is no room. I2: nothing is dropped.
+// accept takes n into memory, onto the disk, or both. It returns false if there is no room. I2: nothing is dropped.
 func (b *backlog) accept(n *node) bool {
 	if !b.disk.on {
 		if b.memory.fits(n) {
@@ -66,7 +66,7 @@ func (b *backlog) accept(n *node) bool {
 		}
 	}
 	if err := b.disk.write(n); err != nil {
-		// What fits can still wait in memory, but not before what is on disk only (I4).
+		// An entry that fits can still wait in memory, but not before entries that are on disk only (I4).
 		if b.disk.behind > 0 || !b.memory.fits(n) {
 			return false
 		}
@@ -92,15 +92,15 @@ func (b *backlog) append(n *node) {
 	b.next.stir(n, &b.memory.fresh)
 }
 
-// appendBehind counts what is on disk only.
+// appendBehind counts an entry that is on disk only.
 func (b *backlog) appendBehind(n *node) {
 	st := n.stream
 	b.disk.behind++
 	st.behind++
 	st.moveLocked(n)
 	n.feeder.appendedLocked(n)
-	if st.tails != nil && n.entry.Delta.Type != "" {
-		st.tails[n.key] = &node{
+	if st.latestByKey != nil && n.entry.Delta.Type != "" {
+		st.latestByKey[n.key] = &node{
 			key: n.key, stream: st, record: b.disk.records.spool.Next() - 1,
 			entry: Entry{Delta: cache.Delta{Type: n.entry.Delta.Type, Object: identityOf(n.entry.Delta.Object)}},
 		}
@@ -109,14 +109,14 @@ func (b *backlog) appendBehind(n *node) {
 	b.next.rouse()
 }
 
-// spillOverdue begins to spill if what is held waits for so long that it must outlive the process.
+// spillOverdue begins to spill if the oldest held entry is overdue: it must survive the process.
 func (b *backlog) spillOverdue() {
 	if !b.disk.on && b.disk.overdue(b.memory.nodes.head) {
 		b.disk.begin(&b.memory)
 	}
 }
 
-// refill reads back into half of the bound. The other half stays free for what is enqueued once the spool is empty.
+// refill reads records back into half of the bound. The other half stays free for new entries once the spool is empty.
 func (b *backlog) refill(waiting bool) {
 	d := &b.disk
 	if d.broken != nil {
@@ -125,7 +125,7 @@ func (b *backlog) refill(waiting bool) {
 	for read := int64(0); d.behind > 0 && read < refillBytes && (b.memory.all.entries == 0 || b.memory.hasRoom()); {
 		n, err := b.read()
 		if err != nil {
-			d.broken = fmt.Errorf("deltafifo: what was spooled cannot be read back; a new start goes on from what can be: %w", err)
+			d.broken = fmt.Errorf("deltafifo: spooled entries cannot be read back; restart to go on with the readable ones: %w", err)
 			b.next.rouse()
 			return
 		}
@@ -137,7 +137,7 @@ func (b *backlog) refill(waiting bool) {
 	}
 }
 
-// read gives the node of the oldest entry that is on disk only.
+// read returns the node of the oldest entry that is on disk only.
 func (b *backlog) read() (*node, error) {
 	n := b.memory.nodes.get()
 	if err := b.disk.read(n); err != nil {
@@ -157,14 +157,14 @@ func (b *backlog) appendRead(n *node) {
 	b.memory.link(n)
 	st := n.stream
 	st.behind--
-	if tail := st.tails[n.key]; tail != nil && tail.record == n.record && tail.entry.Bytes == 0 {
-		st.tails[n.key] = n
+	if tail := st.latestByKey[n.key]; tail != nil && tail.record == n.record && tail.entry.Bytes == 0 {
+		st.latestByKey[n.key] = n
 	}
 	st.linkLocked(n)
 	b.next.stir(n, &b.memory.fresh)
 }
 
-// commit lets the n oldest entries leave, which are handed out, and releases their records.
+// commit removes the n oldest entries, which are handed out, and releases their records.
 func (b *backlog) commit(n int) {
 	b.memory.handed -= n
 	copies := 0
@@ -173,18 +173,18 @@ func (b *backlog) commit(n int) {
 		if oldest.copied {
 			copies++
 		}
-		b.leave(oldest)
+		b.remove(oldest)
 	}
 	b.disk.committed(n, copies)
 }
 
-// leave lets go of the oldest node of its stream. The caller then lets in those who wait: admitLocked.
-// I1: only Done, and Pop after its process function succeeded, come here.
-func (b *backlog) leave(n *node) {
+// remove removes the oldest node of its stream. The caller then admits waiting calls (admitLocked). I1: only Done, and
+// Pop after its process function succeeded, come here.
+func (b *backlog) remove(n *node) {
 	b.memory.unlink(n)
-	n.stream.leaveLocked(n)
+	n.stream.removeLocked(n)
 	if n.feeder != nil && n.entry.Delta.Type != "" {
-		n.feeder.syncing.left()
+		n.feeder.syncing.removed()
 	}
 	b.streams.forget(n.stream)
 	b.memory.nodes.put(n)

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The benchmarks put the same objects, already decoded, through this package's queue and through client-go's two, in one run.
+// The benchmarks send the same decoded objects through this package's queue and through client-go's two, in one run.
 // They measure the queue and the key function, which all three call.
 
-// served stands for an object as the recorder has it: metadata, and bytes of a known size.
+// served represents an object as the recorder has it: metadata, and bytes of a known size.
 type served struct {
 	metav1.ObjectMeta
 	size int
@@ -26,7 +26,7 @@ func (s *served) Size() int { return s.size }
 
 func (s *served) GetObjectMeta() metav1.Object { return &s.ObjectMeta }
 
-// objectsServed is how many objects all producers together tell of.
+// objectsServed is the number of objects that all producers together serve.
 const objectsServed = 4096
 
 func servedObjects() []any {
@@ -44,7 +44,7 @@ type nothingKnown struct{}
 func (nothingKnown) ListKeys() []string                 { return nil }
 func (nothingKnown) GetByKey(string) (any, bool, error) { return nil, false, nil }
 
-// consumer takes at least one delta and tells how many it took.
+// consumer takes at least one delta and returns how many it took.
 type consumer func() (int, error)
 
 func popper(q cache.Queue) consumer {
@@ -93,7 +93,7 @@ func realFIFO() *cache.RealFIFO {
 	})
 }
 
-// deltaFIFO likewise, as informers had it before and as they have it still where that is asked for.
+// deltaFIFO is configured in the same way, as informers used it earlier and still use it on request.
 func deltaFIFO() *cache.DeltaFIFO {
 	return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: nothingKnown{}, EmitDeltaTypeReplaced: true})
 }
@@ -121,15 +121,17 @@ func contenders() []contender {
 	}
 }
 
-// What makes the runs of BenchmarkThroughput alike, and equal for all queues.
+// These constants make the runs of BenchmarkThroughput alike, and equal for all queues.
 const (
-	// most is how many deltas wait at most. This package's queue has a bound, and client-go's have none. Without one bound for
-	// all, the scheduler would choose who falls behind, and how much memory is made and swept for that.
+	// most is how many deltas wait at most. This package's queue has a bound, and client-go's have none. Without one
+	// bound for all, the scheduler would choose which queue falls behind, and how much memory is allocated and
+	// collected for that.
 	most = 8192
-	// ballast is memory that nobody reads. With it, the garbage collector runs as often as in a process of that size, and not
-	// whenever a nearly empty heap has doubled.
+	// ballast is memory that no code reads. With it, the garbage collector runs as often as in a process of that size.
+	// Without it, a nearly empty heap would trigger a run whenever it has doubled.
 	ballast = 64 << 20
-	// warm is how many deltas go before those that count. They touch what is allocated between two collections.
+	// warm is how many deltas precede the measured ones. They touch the memory that is allocated between two
+	// collections.
 	warm = ballast / 256
 )
 
@@ -229,7 +231,7 @@ func produce(b testing.TB, store cache.ReflectorStore, objs []any, producers, ea
 	return &wg
 }
 
-// counted counts how often a queue would be told of each object.
+// counted counts how often a queue would receive each object.
 type counted struct {
 	cache.ReflectorStore
 	mu    sync.Mutex // protects times
@@ -249,7 +251,7 @@ func TestProducersOfTheBenchmarkShareNoObjects(t *testing.T) {
 		store := &counted{times: make(map[any]int)}
 		produce(t, store, objs, producers, len(objs)/producers).Wait()
 		if len(store.times) != objectsServed {
-			t.Errorf("%d producers told of %d objects, and not of all", producers, len(store.times))
+			t.Errorf("%d producers served %d objects, and not all", producers, len(store.times))
 		}
 	}
 }

@@ -19,23 +19,23 @@ func TestTheLastOfConsecutiveBookmarksIsKept(t *testing.T) {
 	require.NoError(t, pods.Add(obj("a", "u", "4")))
 	require.NoError(t, pods.Bookmark("5"))
 	require.NoError(t, jobs.Bookmark("6"))
-	require.Equal(t, []string{"bookmark >3", "watch Added a/u@4=body-4 >4", "bookmark >5", "bookmark >6"}, told(next(t, q)))
+	require.Equal(t, []string{"bookmark >3", "watch Added a/u@4=body-4 >4", "bookmark >5", "bookmark >6"}, describe(next(t, q)))
 }
 
-func TestABookmarkThatIsHandedOutIsNotChanged(t *testing.T) {
+func TestAHandedOutBookmarkIsNotChanged(t *testing.T) {
 	q, f := newFIFO(Options{BookmarkLinger: 1}, FIFOOptions{})
 	require.NoError(t, f.Bookmark("1"))
-	require.Equal(t, []string{"bookmark >1"}, told(next(t, q)))
+	require.Equal(t, []string{"bookmark >1"}, describe(next(t, q)))
 	require.NoError(t, f.Bookmark("2"))
 	q.Done(1)
-	require.Equal(t, []string{"bookmark >2"}, told(next(t, q)))
+	require.Equal(t, []string{"bookmark >2"}, describe(next(t, q)))
 	require.NoError(t, f.Bookmark("3"))
 	q.Requeue()
 	require.NoError(t, f.Bookmark("4"))
-	require.Equal(t, []string{"bookmark >2", "bookmark >4"}, told(next(t, q)))
+	require.Equal(t, []string{"bookmark >2", "bookmark >4"}, describe(next(t, q)))
 }
 
-func TestABookmarkIsObservedWhenItCame(t *testing.T) {
+func TestABookmarkHasItsTimeOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{})
 		start := time.Now()
@@ -47,12 +47,12 @@ func TestABookmarkIsObservedWhenItCame(t *testing.T) {
 		pass(time.Second)
 		require.NoError(t, pods.Bookmark("3"))
 		entries := next(t, q)
-		require.Equal(t, []string{"watch Added a/u@2=body-2 >2", "bookmark >3"}, told(entries))
+		require.Equal(t, []string{"watch Added a/u@2=body-2 >2", "bookmark >3"}, describe(entries))
 		require.Equal(t, 2*time.Second, entries[1].Observed.Sub(start))
 	})
 }
 
-func TestABookmarkDoesNotPassThoseWhoWaitForRoom(t *testing.T) {
+func TestABookmarkDoesNotOvertakeWaitingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 2000})
 		defer q.Close()
@@ -64,7 +64,7 @@ func TestABookmarkDoesNotPassThoseWhoWaitForRoom(t *testing.T) {
 		pass(time.Second)
 		require.NoError(t, pods.Bookmark("3"))
 		first := next(t, q)
-		require.Equal(t, []string{"bookmark >3"}, told(first))
+		require.Equal(t, []string{"bookmark >3"}, describe(first))
 		q.Done(1)
 		require.NoError(t, <-waiting)
 		require.False(t, next(t, q)[0].Observed.Before(first[0].Observed))
@@ -88,7 +88,7 @@ func TestBookmarksByThemselvesWaitLonger(t *testing.T) {
 	})
 }
 
-func TestNewerBookmarksDoNotPutTheCommitOff(t *testing.T) {
+func TestNewerBookmarksDoNotDelayTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{})
 		pods := q.FIFO(FIFOOptions{KeyFunction: nameOf})
@@ -125,7 +125,7 @@ func TestAProvedPositionDoesNotWait(t *testing.T) {
 		pass(time.Minute)
 		require.NoError(t, jobs.Proved("2"))
 		got := <-result
-		require.Equal(t, []string{"bookmark >1", "bookmark >2"}, told(got.entries))
+		require.Equal(t, []string{"bookmark >1", "bookmark >2"}, describe(got.entries))
 		require.Equal(t, time.Minute, got.after)
 		result = callNext(t.Context(), q, 100, 0, time.Second)
 		require.NoError(t, pods.Bookmark("3"))
@@ -133,16 +133,16 @@ func TestAProvedPositionDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestAllThatWaitsWithAProvedPositionIsHandedOut(t *testing.T) {
+func TestEntriesThatWaitWithAProvedPositionAreHandedOutWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{BookmarkLinger: time.Hour})
 		pods := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 		jobs := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 		require.NoError(t, pods.Bookmark("1"))
 		require.NoError(t, jobs.Proved("2"))
-		require.Equal(t, []string{"bookmark >1"}, told((<-callNext(t.Context(), q, 1, 0, time.Second)).entries))
+		require.Equal(t, []string{"bookmark >1"}, describe((<-callNext(t.Context(), q, 1, 0, time.Second)).entries))
 		second := <-callNext(t.Context(), q, 100, 0, time.Second)
-		require.Equal(t, []string{"bookmark >2"}, told(second.entries))
+		require.Equal(t, []string{"bookmark >2"}, describe(second.entries))
 		require.Zero(t, second.after)
 	})
 }

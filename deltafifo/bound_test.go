@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sized is an object that counts for so many bytes in all.
+// sized is an object that counts for a given number of bytes.
 func sized(name string, bytes int) *object {
 	return &object{name: name, rv: "1", size: bytes - entryBytes}
 }
@@ -56,7 +56,7 @@ func TestEveryCallThatEnqueuesBlocksWhileThereIsNoRoom(t *testing.T) {
 	}
 }
 
-func TestAnEntryLargerThanTheBoundIsLetInAlone(t *testing.T) {
+func TestAnEmptyQueueAcceptsAnEntryLargerThanTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, f := newFIFO(Options{MaxBytes: 1000}, FIFOOptions{})
 		require.NoError(t, f.Add(sized("small", 300)))
@@ -76,7 +76,7 @@ func TestAnEntryLargerThanTheBoundIsLetInAlone(t *testing.T) {
 	})
 }
 
-func TestThoseWhoWaitAreLetInInTheirOrder(t *testing.T) {
+func TestWaitingCallsAreAdmittedInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		defer q.Close()
@@ -104,7 +104,7 @@ func TestThoseWhoWaitAreLetInInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestABusyStreamDoesNotKeepAQuietOneOut(t *testing.T) {
+func TestABusyStreamDoesNotBlockAQuietOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		busy := q.FIFO(FIFOOptions{KeyFunction: nameOf})
@@ -154,17 +154,17 @@ func TestCloseUnblocks(t *testing.T) {
 				require.ErrorIs(t, f.BeginReplace("expired", "", ""), cache.ErrFIFOClosed)
 				require.ErrorIs(t, f.Replace(nil, "9"), cache.ErrFIFOClosed)
 				if name == "the FIFO" {
-					require.NoError(t, <-behind, "who waits behind one that gives up is let in if it fits")
+					require.NoError(t, <-behind, "a call that waits after a cancelled one is admitted if it fits")
 				} else {
 					require.ErrorIs(t, <-behind, cache.ErrFIFOClosed)
 				}
-				require.Equal(t, "a", next(t, q)[0].Delta.Object.(*object).name, "what is held stays")
+				require.Equal(t, "a", next(t, q)[0].Delta.Object.(*object).name, "a held entry stays")
 			})
 		})
 	}
 }
 
-func TestStatsSayHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
+func TestStatsReportBlockedTimeAndTheAgeOfTheOldestEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		f := q.FIFO(FIFOOptions{KeyFunction: nameOf})
@@ -191,7 +191,7 @@ func TestStatsSayHowLongStreamsWereBlockedAndHowOldTheOldestIs(t *testing.T) {
 	})
 }
 
-func TestAStreamSaysForHowLongItWasBlockedLately(t *testing.T) {
+func TestAStreamReportsHowLongItWasRecentlyBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options{MaxBytes: 1000})
 		f, other := q.FIFO(FIFOOptions{KeyFunction: nameOf}), q.FIFO(FIFOOptions{KeyFunction: nameOf})

@@ -4,28 +4,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// identified is what tells versions of an object apart.
+// identified is an object with the identity of a version.
 type identified interface {
 	GetUID() types.UID
 	GetResourceVersion() string
 }
 
-// digested is what tells contents apart.
+// digested is an object with a digest of its content.
 type digested interface {
 	Digest() [16]byte
 }
 
-// difference is what a list shows of an object that was there already.
+// difference is how an object on a list differs from the state before.
 type difference int
 
 const (
 	same          difference = iota
 	changed                  // another version
-	reinterpreted            // the same version with other content: the schema, or the server, has changed
+	reinterpreted            // the same version with other content: the schema or the server has changed
 	recreated                // another object under the same name
 )
 
-// compare tells how an object in a list differs from what was there.
+// compare returns how an object in a list differs from its state before.
 func compare(before, after any) difference {
 	old, ok1 := before.(identified)
 	item, ok2 := after.(identified)
@@ -40,7 +40,8 @@ func compare(before, after any) difference {
 	return compareContent(before, after, item.GetResourceVersion() != "")
 }
 
-// compareContent of one version. Without digests the resource version has to do, if there is one.
+// compareContent compares the content of one version. Without digests, an equal resource version counts as equal
+// content.
 func compareContent(before, after any, versioned bool) difference {
 	old, ok1 := before.(digested)
 	item, ok2 := after.(digested)
@@ -55,20 +56,20 @@ func compareContent(before, after any, versioned bool) difference {
 	return changed
 }
 
-// identity is what a list is compared with, without the object's text.
+// identity is the part of an object that a list is compared with, without its text.
 type identity struct {
 	uid    types.UID
 	rv     string
 	digest [16]byte
 }
 
-// GetUID gives the object's UID.
+// GetUID returns the object's UID.
 func (i identity) GetUID() types.UID { return i.uid }
 
-// GetResourceVersion gives the version's.
+// GetResourceVersion returns the object's resource version.
 func (i identity) GetResourceVersion() string { return i.rv }
 
-// Digest gives that of the object's text.
+// Digest returns the digest of the object's text.
 func (i identity) Digest() [16]byte { return i.digest }
 
 func identityOf(obj any) any {

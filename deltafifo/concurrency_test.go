@@ -14,7 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// consume commits until the queue is closed and empty, with some batches taken back. It gives what was committed, in order.
+// consume commits until the queue is closed and empty, and takes some batches back. It returns the committed entries,
+// in order.
 func consume(t *testing.T, q *Queue, commit func([]Entry)) []Entry {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -81,7 +82,7 @@ func TestManyStreamsAndOneConsumerLoseNothingAndKeepTheirOrder(t *testing.T) {
 	require.Zero(t, q.Stats().Entries)
 }
 
-func TestAListOfKnownObjectsShowsNothingNewWhileEntriesLeave(t *testing.T) {
+func TestAListOfKnownObjectsShowsNothingNewDuringCommits(t *testing.T) {
 	const rounds, objects = 300, 40
 	k := knowing()
 	q, f := newFIFO(Options{MaxBytes: 30_000, BookmarkLinger: 1}, FIFOOptions{KnownObjects: k})
@@ -96,7 +97,7 @@ func TestAListOfKnownObjectsShowsNothingNewWhileEntriesLeave(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			// What vanishes is put in and taken out again, so that it is sometimes held and sometimes known.
+			// The vanishing object is added and deleted again, so that it is sometimes held and sometimes known.
 			if err := errors.Join(f.Add(obj("x", "u", "1")), f.Delete(obj("x", "u", "2"))); err != nil {
 				t.Error(err)
 			}
@@ -145,14 +146,14 @@ func TestResyncsAndWatchEventsTakeTurns(t *testing.T) {
 	for _, e := range consume(t, q, func(entries []Entry) { k.commit(entries...) }) {
 		o := e.Delta.Object.(*object)
 		if e.Source == delta.SourceResync {
-			require.Equal(t, latest[o.name], o, "a keyframe is of the version before it")
+			require.Equal(t, latest[o.name], o, "a keyframe has the version before it")
 		}
 		latest[o.name] = o
 	}
-	require.Nil(t, f.stream.tails)
+	require.Nil(t, f.stream.latestByKey)
 }
 
-func TestCloseAtAnyMomentLeavesNobodyWaiting(t *testing.T) {
+func TestCloseAtAnyMomentUnblocksEveryCall(t *testing.T) {
 	for round := range 50 {
 		q := New(Options{MaxBytes: 3000})
 		var wg sync.WaitGroup

@@ -12,62 +12,64 @@ import (
 type Entry struct {
 	// Stream is the handle of the stream, as given in FIFOOptions.
 	Stream any
-	// Delta is the delta; its Type is empty for bookmarks and markers. Its Object is as given and transformed, or a
-	// cache.DeletedFinalStateUnknown for a deletion that was inferred or that the caller gave as such.
+	// Delta is the delta. Its Type is empty for bookmarks and markers. Its Object is the given object after the
+	// transformer. For a deletion that was inferred, or that the caller gave so, it is a
+	// cache.DeletedFinalStateUnknown.
 	Delta cache.Delta
 	// Source is empty for bookmarks and markers. An entry with a source and no delta passes over an event (FIFO.Pass).
 	Source delta.Source
 	// Observed is when the entry reached the queue, before any wait for room. It does not decrease in queue order.
 	Observed time.Time
-	// Position is the resource version up to which the stream is complete once this entry is committed. Empty, the
-	// entry does not move it.
+	// Position is the resource version up to which the stream is complete once this entry is committed. If it is empty,
+	// the entry does not move the position.
 	Position string
-	// ListRV is the resource version of the list that showed the deletion, for inferred deletions: it happened at or before it.
+	// ListRV is set for inferred deletions. It is the resource version of the list without the object: the deletion
+	// happened at or before it.
 	ListRV string
-	// Marker is set where the stream was interrupted, resumed or replaced.
+	// Marker is set if the stream was interrupted, resumed or replaced.
 	Marker *delta.Marker
-	// Beside are other streams that the marker is about, too.
-	Beside []Beside
-	// Attached is what FIFOOptions.Attach gave.
+	// Others are the other streams that the marker is about.
+	Others []OtherStream
+	// Attached is the result of FIFOOptions.Attach.
 	Attached any
-	// Bytes is what the entry counts for in the queue's bound.
+	// Bytes is the entry's share of the queue's bound.
 	Bytes int
 }
 
-// Beside is another stream that a marker is about, and from where on.
-type Beside struct {
+// OtherStream is a further stream that a marker is about, and the start of its gap.
+type OtherStream struct {
 	Stream   any // its handle
 	FromRV   string
 	FromTime time.Time
 }
 
-// superseded tells that a later version of the same key is known, which is on disk only.
+// superseded reports whether the queue knows a later version of the same key, which is on disk only.
 func (n *node) superseded(tail *node) bool {
 	return n.copied && tail != nil && tail != n && tail.entry.Bytes == 0 && tail.record > n.record
 }
 
-// Move moves the position of the entry's stream as far as the entry does.
+// Move moves a position of the entry's stream as far as the entry does.
 func (e *Entry) Move(at *delta.Position) {
 	switch {
 	case e.Position == "":
 	case e.Source == delta.SourceWatch:
-		at.Advance(e.Position, e.Delta.Type == "" || e.Delta.Type == delta.Deleted) // What is passed over may be a delete.
+		at.Advance(e.Position, e.Delta.Type == "" || e.Delta.Type == delta.Deleted) // The event that was passed over may be a delete.
 	default:
 		*at = delta.At(e.Position) // a bookmark, or the end of a list
 	}
 }
 
-// Bookmark tells whether the entry does nothing but move the position.
+// Bookmark reports whether the entry does nothing except move the position.
 func (e *Entry) Bookmark() bool { return e.Marker == nil && e.Delta.Type == "" }
 
 const (
-	// entryBytes is what an entry takes besides its object: the node, the key, the strings that it points to.
+	// entryBytes is the size of an entry without its object: the node, the key, and the strings to which it points.
 	entryBytes = 256
-	// unsizedBytes is assumed of objects that do not tell their size.
+	// unsizedBytes is the assumed size of objects without a Size method.
 	unsizedBytes = 512
 )
 
-// bytesOf tells what an entry with obj counts for.
+// bytesOf returns the bytes for which an entry with obj counts.
 func bytesOf(obj any) int {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -78,8 +80,8 @@ func bytesOf(obj any) int {
 	return entryBytes + unsizedBytes
 }
 
-// positionOf gives the resource version of an object as watched. A tombstone has none: the version in it is the last
-// one that somebody saw, not that of the deletion.
+// positionOf returns the resource version of an object that a watch served. For a tombstone it returns "": a tombstone
+// has the last version that a client saw, not the version of the deletion.
 func positionOf(obj any) string {
 	if versioned, ok := obj.(interface{ GetResourceVersion() string }); ok {
 		return versioned.GetResourceVersion()

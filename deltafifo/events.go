@@ -8,13 +8,13 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// events takes in what a watch serves: I1, I4: not while a list is taken in.
+// events receives the events of a watch. It rejects them while a list is under way (I1, I4).
 type events struct {
 	feeder *feeder
 	lists  *lists
 }
 
-var errReplacing = errors.New("deltafifo: a list is being taken in: what came after it must wait for EndReplace or AbortReplace")
+var errReplacing = errors.New("deltafifo: a list is under way; enqueue events after EndReplace or AbortReplace")
 
 // observe enqueues a change of an object.
 func (e *events) observe(t cache.DeltaType, obj any) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// feeder makes entries of what one FIFO is given, and enqueues them.
+// feeder makes entries for one FIFO, and enqueues them.
 type feeder struct {
 	queue     *Queue
 	stream    *stream
@@ -20,7 +20,7 @@ type feeder struct {
 
 	number uint64 // in records of the spool
 
-	// Protected by the queue's lock.
+	// The queue's lock protects these fields.
 	held    holdBack
 	closed  bool
 	syncing syncing
@@ -41,7 +41,7 @@ func newFeeder(q *Queue, o *FIFOOptions) *feeder {
 	return f
 }
 
-// prepare transforms an object and gives its key.
+// prepare transforms an object and returns its key.
 func (f *feeder) prepare(obj any) (string, any, error) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		return tombstone.Key, obj, nil
@@ -70,12 +70,12 @@ func (f *feeder) enqueue(key string, t cache.DeltaType, source delta.Source, obj
 	})
 }
 
-// mark enqueues a marker. The position is empty if the marker does not move it.
+// mark enqueues a marker. If the marker does not move the position, the position is empty.
 func (f *feeder) mark(m *delta.Marker, position string) error {
 	return f.enqueueWith(f.attach(), "", Entry{Marker: m, Position: position, Bytes: entryBytes})
 }
 
-// enqueueWith enqueues an entry with what Attach gave.
+// enqueueWith enqueues an entry with a value of Attach.
 func (f *feeder) enqueueWith(attached any, key string, e Entry) error {
 	e.Attached = attached
 	err := f.queue.enqueue(f, key, e)

@@ -8,25 +8,27 @@ import (
 
 // FIFOOptions configures a FIFO. The zero value is usable.
 type FIFOOptions struct {
-	// Stream is the handle of the stream that its entries carry. It must be comparable. FIFOs with the same handle
-	// feed the same stream. Default: the *FIFO.
+	// Stream is the handle of the stream that its entries carry. It must be comparable. FIFOs with the same handle feed
+	// the same stream. Default: the *FIFO.
 	Stream any
 	// Name is the name of HasSyncedChecker. Default: "deltafifo".
 	Name string
-	// KeyFunction gives the key of an object, as transformed. Default: cache.MetaNamespaceKeyFunc.
+	// KeyFunction returns the key of a transformed object. Default: cache.MetaNamespaceKeyFunc.
 	KeyFunction cache.KeyFunc
-	// KnownObjects is what has been committed: the objects, or for each a value with GetUID, GetResourceVersion and
-	// Digest. Values may have a method Object() (any, error) that gives the object for a resync. Nil: nothing is known.
+	// KnownObjects are the committed objects, or for each a value with GetUID, GetResourceVersion and Digest. A value
+	// may have a method Object() (any, error) that returns the object for a resync. Nil: no object is known.
 	KnownObjects cache.KeyListerGetter
-	// ResyncNeeded says of which known values Resync makes keyframes. Nil: of all.
+	// ResyncNeeded reports whether Resync makes a keyframe of a known value. Nil: of every value.
 	ResyncNeeded func(known any) bool
-	// Rules say what of the stream is fed, in whatever words. They go with the markers of its lists.
+	// Rules describe which objects the stream feeds, in any form. The markers of its lists carry them.
 	Rules string
-	// Attach gives what is to be recorded with the next entry: it becomes Entry.Attached. Nil, or a function that returns nil: nothing.
+	// Attach returns a value that is recorded with the next entry, as Entry.Attached. If it is nil or returns nil, the
+	// entry has none.
 	Attach func() any
-	// Detach takes back what Attach gave for an entry that was not enqueued, because the FIFO was closed. Nil: it is dropped.
+	// Detach takes back a value of Attach whose entry was not enqueued, because the FIFO was closed. If Detach is nil,
+	// the value is dropped.
 	Detach func(any)
-	// Transformer is applied to every object that comes from outside, but not to tombstones.
+	// Transformer is applied to every object from outside, but not to tombstones.
 	Transformer cache.TransformFunc
 }
 
@@ -38,7 +40,7 @@ type FIFO struct {
 	tail   Tail
 	needed func(known any) bool
 
-	// Protected by the stream's feed.
+	// The feed of the stream protects these fields.
 	lists        lists
 	events       events
 	interruption interruption
@@ -50,14 +52,14 @@ var (
 	_ cache.TransformingStore      = (*FIFO)(nil)
 	_ cache.ReflectorBookmarkStore = (*FIFO)(nil)
 
-	_ interface { // what a reflector that lists page by page looks for
+	_ interface { // a reflector that lists page by page looks for these methods
 		BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error
 		ReplacePage(list []interface{}, resourceVersion string) error
 		EndReplace(resourceVersion string) error
 		AbortReplace()
 		Unread(key string) error
 	} = (*FIFO)(nil)
-	_ interface { // what a reflector that confesses interruptions looks for
+	_ interface { // a reflector that reports interruptions looks for these methods
 		Interrupted(cause delta.Cause, detail string) error
 		Resumed() error
 	} = (*FIFO)(nil)
@@ -89,10 +91,10 @@ func (f *FIFO) Update(obj interface{}) error { return f.events.observe(cache.Upd
 // Delete enqueues a Deleted delta, whether or not the object is known. It blocks until there is room.
 func (f *FIFO) Delete(obj interface{}) error { return f.events.observe(cache.Deleted, obj) }
 
-// Bookmark enqueues a move of the position, to where the server says that everything has been given.
+// Bookmark enqueues a move of the position. The server says that it has given everything up to there.
 func (f *FIFO) Bookmark(resourceVersion string) error { return f.events.moveTo(resourceVersion, "") }
 
-// Proved is Bookmark for a position that nobody says again: Next hands it out without waiting for more.
+// Proved is a Bookmark that the server will not repeat: Next hands it out without waiting for more.
 func (f *FIFO) Proved(resourceVersion string) error {
 	if err := f.events.moveTo(resourceVersion, ""); err != nil {
 		return err
@@ -101,26 +103,28 @@ func (f *FIFO) Proved(resourceVersion string) error {
 	return nil
 }
 
-// Pass enqueues a move of the position past an event that is not wanted. It says no more than that event did: others may
-// have the same resource version. The entry has delta.SourceWatch and no delta.
+// Pass enqueues a move of the position past an event that the recorder excludes. Later events may have the same
+// resource version. The entry has delta.SourceWatch and no delta.
 func (f *FIFO) Pass(resourceVersion string) error {
 	return f.events.moveTo(resourceVersion, delta.SourceWatch)
 }
 
-// Resync enqueues a Sync delta, a keyframe, for every known object of which nothing is held, and that FIFOOptions.ResyncNeeded does
-// not leave out. Watch events may come in
-// between: it takes its turn with them object by object. It blocks until there is room. At the first object that cannot
-// be had it stops with an error; the keyframes before it stay. It is ErrOnDisk, before anything, where a part of the stream is on disk only.
+// Resync enqueues a Sync delta, a keyframe, for every known object that FIFOOptions.ResyncNeeded selects and of which
+// nothing is held. It locks the feed for one object at a time, so that watch events may come in between. It blocks
+// until there is room.
+//
+// If it cannot get an object, it stops with an error; the keyframes that it enqueued stay. If a part of the stream is
+// on disk only, it returns ErrOnDisk at once.
 func (f *FIFO) Resync() error { return f.tail.resync(f.needed) }
 
-// Tail is the state of the stream once all that is held is committed.
+// Tail returns the state of the stream after all held entries are committed.
 func (f *FIFO) Tail() *Tail { return &f.tail }
 
 // Transformer returns the transformer of the options.
 func (f *FIFO) Transformer() cache.TransformFunc { return f.feeder.transform }
 
-// Close ends the feeding: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed. What is held
-// can still be drained; when nothing is left of the stream, Pop returns cache.ErrFIFOClosed.
+// Close ends the feeding: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed. The held entries
+// can still be drained. When none of the stream is left, Pop returns cache.ErrFIFOClosed.
 func (f *FIFO) Close() {
 	q := f.queue
 	q.mu.Lock()
@@ -129,7 +133,7 @@ func (f *FIFO) Close() {
 		return
 	}
 	f.feeder.closed = true
-	q.dismissLocked(func(other *feeder) bool { return other == f.feeder })
+	q.cancelLocked(func(other *feeder) bool { return other == f.feeder })
 	f.tail.endListLocked()
 	f.stream.arrival.Broadcast()
 	f.stream.fifos--
@@ -137,8 +141,8 @@ func (f *FIFO) Close() {
 	q.backlog.streams.forget(f.stream)
 }
 
-// HasSynced returns true once the deltas of the first list have left the queue. An Add, Update or Delete that comes
-// before any list counts as an empty one.
+// HasSynced reports whether the deltas of the first list have left the queue. An Add, Update or Delete before any list
+// counts as an empty list.
 func (f *FIFO) HasSynced() bool {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()

@@ -46,7 +46,7 @@ func TestTheDeletionOfAnUnknownObjectIsKept(t *testing.T) {
 	require.Len(t, next(t, q), 2)
 }
 
-func TestInterruptionsAreSaidOnce(t *testing.T) {
+func TestAnInterruptionIsReportedOnce(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Add(obj("a", "1", "5")))
 	require.NoError(t, f.Interrupted("forbidden", "first"))
@@ -62,12 +62,12 @@ func TestInterruptionsAreSaidOnce(t *testing.T) {
 		"watch Added a/1@5=body-5 >5",
 		"interrupted forbidden 5.. +0 ~0 -0 =0 >", "interrupted not_found 5.. +0 ~0 -0 =0 >", "resumed not_found 5.. +0 ~0 -0 =0 >",
 		"interrupted not_found 5.. +0 ~0 -0 =0 >", "replaced forbidden 5..9 +0 ~0 -0 =1 >9",
-	}, told(entries))
+	}, describe(entries))
 	require.Equal(t, "first", entries[1].Marker.Detail)
 	require.Equal(t, entries[0].Observed, entries[1].Marker.FromTime)
 }
 
-func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T) {
+func TestALateInterruptionBeginsAtTheLastCompletePosition(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Add(obj("a", "1", "5")))
 	require.NoError(t, f.Add(obj("b", "2", "7")))
@@ -80,7 +80,7 @@ func TestAnInterruptionThatIsNoticedLateBeginsWhereNothingWasMissed(t *testing.T
 	entries = next(t, q)
 	require.Equal(t, []string{
 		"interrupted history_reversed 6.. +0 ~0 -0 =0 >", "interrupted forbidden 7.. +0 ~0 -0 =0 >", "interrupted unreachable 7.. +0 ~0 -0 =0 >",
-	}, told(entries[len(entries)-3:]))
+	}, describe(entries[len(entries)-3:]))
 	require.Equal(t, missed, entries[len(entries)-3].Marker.FromTime)
 	require.Equal(t, at, entries[len(entries)-2].Marker.FromTime)
 	require.Equal(t, missed, entries[len(entries)-1].Marker.FromTime, "whatever its resource version means elsewhere")
@@ -94,16 +94,16 @@ func TestStreamsAreInterruptedTogetherByOneEntry(t *testing.T) {
 	before := next(t, q)
 	since := before[0].Observed.Add(-time.Second)
 	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Late{{"a", Begin{}}, {"b", Begin{"6", since}}, {"c", Begin{"8", since}}}))
-	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", nil), "there is nobody to interrupt")
+	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", nil), "there is no stream to interrupt")
 	entries := next(t, q)
 	require.Len(t, entries, 1)
 	e := entries[0]
 	require.Equal(t, "a", e.Stream)
 	require.Equal(t, delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed", Detail: "proof", FromRV: "5", FromTime: before[0].Observed}, *e.Marker)
-	require.Equal(t, []Beside{{"b", "6", since}, {"c", "8", since}}, e.Beside)
+	require.Equal(t, []OtherStream{{"b", "6", since}, {"c", "8", since}}, e.Others)
 }
 
-func TestAnEntryThatIsNotEnqueuedGivesBackWhatItWasToCarry(t *testing.T) {
+func TestDetachGetsTheValueOfAnEntryThatIsNotEnqueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var returned []any
 		_, f := newFIFO(Options{MaxBytes: 1}, FIFOOptions{Attach: func() any { return "decision" }, Detach: func(attached any) { returned = append(returned, attached) }})
@@ -117,11 +117,11 @@ func TestAnEntryThatIsNotEnqueuedGivesBackWhatItWasToCarry(t *testing.T) {
 	})
 }
 
-func TestANewFIFODoesNotKnowWhatWasInterruptedBeforeIt(t *testing.T) {
+func TestANewFIFODoesNotKnowEarlierInterruptions(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Resumed())
 	require.NoError(t, f.Resumed())
-	require.Equal(t, []string{"resumed  .. +0 ~0 -0 =0 >"}, told(next(t, q)))
+	require.Equal(t, []string{"resumed  .. +0 ~0 -0 =0 >"}, describe(next(t, q)))
 }
 
 // summary is a known value that cannot be stored as a whole object.
@@ -133,7 +133,7 @@ type summary struct {
 
 func (s summary) Object() (any, error) { return s.whole, s.err }
 
-func TestAResyncMakesKeyframesOfAllThatIsKnownAndNotHeld(t *testing.T) {
+func TestAResyncMakesKeyframesOfKnownObjectsThatAreNotHeld(t *testing.T) {
 	k := knowing(obj("a", "1", "1"), obj("b", "2", "2"))
 	k.objs["c"] = summary{object: obj("c", "3", "3"), whole: obj("c", "3", "3")}
 	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: k, Transformer: func(o any) (any, error) { return o, nil }})
@@ -141,22 +141,22 @@ func TestAResyncMakesKeyframesOfAllThatIsKnownAndNotHeld(t *testing.T) {
 	require.NoError(t, f.Resync())
 	require.Equal(t, []string{
 		"watch Updated b/2@4=body-4 >4", "resync Sync a/1@1=body-1 >", "resync Sync c/3@3=body-3 >",
-	}, told(next(t, q)))
+	}, describe(next(t, q)))
 	require.NoError(t, f.Resync())
-	require.Empty(t, next(t, q), "what is handed out is held")
-	require.Nil(t, f.stream.tails)
+	require.Empty(t, next(t, q), "handed-out entries are held")
+	require.Nil(t, f.stream.latestByKey)
 	q.Done(3)
 	require.NoError(t, f.Resync())
 	require.Len(t, next(t, q), 3)
 }
 
-func TestAResyncLeavesOutObjectsThatNeedNoKeyframe(t *testing.T) {
+func TestAResyncSkipsObjectsThatNeedNoKeyframe(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{
 		KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2")),
 		ResyncNeeded: func(known any) bool { return known.(*object).name == "b" },
 	})
 	require.NoError(t, f.Resync())
-	require.Equal(t, []string{"resync Sync b/2@2=body-2 >"}, told(next(t, q)))
+	require.Equal(t, []string{"resync Sync b/2@2=body-2 >"}, describe(next(t, q)))
 }
 
 func TestAResyncWithNothingKnownDoesNothing(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAResyncWithNothingKnownDoesNothing(t *testing.T) {
 	require.Zero(t, q.Stats().Entries)
 }
 
-func TestAResyncStopsAtAnObjectThatCannotBeHad(t *testing.T) {
+func TestAResyncStopsAtAnObjectThatItCannotGet(t *testing.T) {
 	boom := errors.New("boom")
 	k := knowing()
 	k.objs["a"] = summary{object: obj("a", "1", "1"), err: boom}
@@ -183,7 +183,7 @@ func TestAResyncDuringAListDoesNotDisturbIt(t *testing.T) {
 	require.Equal(t, []string{
 		"watch Added c/3@2=body-2 >2", "relist Sync a/1@3=body-3 >", "resync Sync b/2@2=body-2 >", "inferred Deleted {b b/2@2=body-2} >",
 		"inferred Deleted {c c/3@2=body-2} >", "replaced expired 2..9 +0 ~1 -2 =0 >9",
-	}, told(next(t, q)))
+	}, describe(next(t, q)))
 }
 
 func TestAFIFOHasSyncedWhenItsFirstListIsDone(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAFIFOHasSyncedWhenItsFirstListIsDone(t *testing.T) {
 	require.Equal(t, "deltafifo", f.HasSyncedChecker().Name())
 }
 
-func TestAnAbortedListIsNotAFirstOne(t *testing.T) {
+func TestAnAbortedListDoesNotCountAsTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, f := newFIFO(Options{}, FIFOOptions{Name: "pods"})
 		require.NoError(t, f.BeginReplace("first_list", "", ""))
@@ -236,7 +236,7 @@ func TestNothingEntersTheStreamBetweenALookUpAndItsKeyframe(t *testing.T) {
 	}}})
 	require.NoError(t, f.Resync())
 	require.NoError(t, takeIn(f, "expired", "", "9", []any{obj("a", "1", "2")}))
-	require.Equal(t, 1, looks, "what is held is not looked up")
+	require.Equal(t, 1, looks, "a held object is not looked up")
 }
 
 // A stream may lag behind the others of its etcd. It was complete up to its own position, not up to theirs.
@@ -252,7 +252,7 @@ func TestAnInterruptionIsNotBeyondThePosition(t *testing.T) {
 	require.Equal(t, since, marker.FromTime)
 }
 
-// The stream goes on from where a record ends, and what was recorded last is not complete.
+// The stream goes on from the end of a record. Its newest recorded version is not complete.
 func TestAnInterruptionMayBeginBeforeAnythingWasEnqueued(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	since := time.Now().Add(-time.Minute)

@@ -2,14 +2,14 @@ package deltafifo
 
 import "time"
 
-// holdBack sums up for how long a stream had to wait for room. Its server may have forgotten what came meanwhile.
+// holdBack sums up how long a stream had to wait for room. Its server may have forgotten the events of that time.
 type holdBack struct {
 	total time.Duration
 	until time.Time
 }
 
-// holdBackMemory is for how long HeldBack reports a wait. API servers keep five minutes of history by default. So what was
-// held back longer ago has been read since, or was found to be gone.
+// holdBackMemory is how long HeldBack reports a wait. API servers keep five minutes of history by default. After that
+// time, the stream has read the events that waited, or has found that they are gone.
 const holdBackMemory = 5 * time.Minute
 
 func (h *holdBack) add(from, until time.Time) {
@@ -20,7 +20,7 @@ func (h *holdBack) add(from, until time.Time) {
 	h.until = until
 }
 
-// recent is the sum of the waits that are not longer ago than holdBackMemory.
+// recent returns the sum of the waits, if the last one ended within holdBackMemory.
 func (h *holdBack) recent() time.Duration {
 	if time.Since(h.until) > holdBackMemory {
 		return 0
@@ -28,7 +28,7 @@ func (h *holdBack) recent() time.Duration {
 	return h.total
 }
 
-// HeldBack is for how long, in all, calls that enqueue have waited for room lately.
+// HeldBack returns how long, in total, calls that enqueue have recently waited for room.
 func (f *FIFO) HeldBack() time.Duration {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()

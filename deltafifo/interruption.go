@@ -7,28 +7,29 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// interruption is what a FIFO has said last about whether its stream proceeds. A new one has said nothing, and does not
-// know what was said before it: then both have to be said.
+// interruption is the last state that a FIFO has reported: whether its stream proceeds. A new FIFO has reported nothing
+// and does not know earlier reports. So it reports either state once.
 type interruption struct {
 	said  bool
 	cause delta.Cause // empty: the stream proceeds
 }
 
-// Interrupted enqueues a marker that says that the stream cannot proceed, and why. Saying the same cause again has no
-// effect. It blocks until there is room.
+// Interrupted enqueues a marker that says that the stream cannot proceed, and why. A second call with the same cause
+// has no effect. It blocks until there is room.
 func (f *FIFO) Interrupted(cause delta.Cause, detail string) error {
 	return f.InterruptedSince(cause, detail, Begin{})
 }
 
-// Begin is where a gap begins: up to there the stream is known to be complete. The zero value is its position. Without a ResourceVersion it is the
-// stream's own, since Time at the latest.
+// Begin is where a gap begins: up to there the stream is known to be complete. The zero value stands for the stream's
+// position. Without a ResourceVersion, the gap begins at the stream's own version, since Time at the latest.
 type Begin struct {
 	ResourceVersion string
 	Time            time.Time // when it was complete up to there
 }
 
-// InterruptedSince is Interrupted for a failure that is noticed late. What was enqueued after that time, or with a later
-// version, may be incomplete. If nothing was enqueued, the consumer of the marker knows whether the stream had come that far.
+// InterruptedSince is Interrupted for a failure that is noticed late. Entries enqueued after begin.Time, or with a
+// later version, may be incomplete. If no entry was enqueued, the consumer of the marker knows whether the stream had
+// come that far.
 func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, begin Begin) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
@@ -36,19 +37,19 @@ func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, begin Begin) e
 	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }
 
-// Late is a stream that was interrupted before that was noticed.
+// Late is a stream that was interrupted before the recorder noticed it.
 type Late struct {
 	Stream any // its handle
 	Begin  Begin
 }
 
-// InterruptTogether enqueues one entry that says of several streams that they cannot proceed, and why. So all of it is
-// committed, or nothing. It blocks until there is room, or ctx ends.
+// InterruptTogether enqueues one entry that says why several streams cannot proceed. So all the gaps are committed, or
+// none. It blocks until there is room, or ctx ends.
 func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail string, streams []Late) error {
 	if len(streams) == 0 {
 		return nil
 	}
-	e := Entry{Bytes: len(streams) * entryBytes, Beside: make([]Beside, 0, len(streams)-1)}
+	e := Entry{Bytes: len(streams) * entryBytes, Others: make([]OtherStream, 0, len(streams)-1)}
 	var first *FIFO
 	for _, s := range streams {
 		f := q.FIFO(FIFOOptions{Stream: s.Stream})
@@ -58,14 +59,14 @@ func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail
 			first, e.Marker = f, &delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at}
 			continue
 		}
-		e.Beside = append(e.Beside, Beside{Stream: s.Stream, FromRV: rv, FromTime: at})
+		e.Others = append(e.Others, OtherStream{Stream: s.Stream, FromRV: rv, FromTime: at})
 	}
 	defer context.AfterFunc(ctx, first.Close)()
 	return q.enqueue(first.feeder, "", e)
 }
 
-// Resumed enqueues a marker that says that the stream proceeds again and has missed nothing. Where that is known, it
-// has no effect. It blocks until there is room.
+// Resumed enqueues a marker that says that the stream proceeds again and has missed nothing. If the FIFO has already
+// said so, the call has no effect. It blocks until there is room.
 func (f *FIFO) Resumed() error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()

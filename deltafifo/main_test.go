@@ -45,7 +45,7 @@ func nameOf(o any) (string, error) {
 	return "", errNoKey
 }
 
-// known is what a consumer has committed.
+// known holds the objects that a consumer has committed.
 type known struct {
 	mu   sync.Mutex
 	objs map[string]any
@@ -103,7 +103,7 @@ func apply(objs map[string]any, e Entry) {
 	}
 }
 
-// next hands out all that there is.
+// next hands out all entries that wait.
 func next(t *testing.T, q *Queue) []Entry {
 	t.Helper()
 	if q.Stats().Entries == q.Stats().HandedOut {
@@ -114,8 +114,8 @@ func next(t *testing.T, q *Queue) []Entry {
 	return entries
 }
 
-// told describes entries in short, without their times.
-func told(entries []Entry) []string {
+// describe returns entries in short, without their times.
+func describe(entries []Entry) []string {
 	lines := []string{}
 	for _, e := range entries {
 		switch {
@@ -140,7 +140,7 @@ func newFIFO(o Options, fo FIFOOptions) (*Queue, *FIFO) {
 	return q, q.FIFO(fo)
 }
 
-// call runs f and gives the channel on which its result comes.
+// call runs f and returns the channel for its result.
 func call(f func() error) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- f() }()
@@ -162,5 +162,5 @@ func callNext(ctx context.Context, q *Queue, maxItems int, maxBytes int64, linge
 	return result
 }
 
-// pass lets the clock of a synctest bubble go on.
+// pass lets the clock of a synctest bubble advance.
 func pass(d time.Duration) { <-time.After(d) }

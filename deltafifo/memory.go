@@ -2,22 +2,22 @@ package deltafifo
 
 import "time"
 
-// memory is what a queue holds in memory, in queue order, within a bound. The queue's lock protects it.
+// memory holds the entries that a queue has in memory, in queue order, within a bound. The queue's lock protects it.
 type memory struct {
 	nodes    nodes
 	maxBytes int64
-	all      tally // what is held
-	fresh    tally // of it, what is not handed out
+	all      tally // all held entries
+	fresh    tally // the held entries that are not handed out
 	cursor   *node // the first node to be handed out
 	handed   int   // by Next, and neither done nor requeued
 }
 
-// fits tells whether n may be let in: within the bound, or alone.
+// fits reports whether the bound allows n. An empty queue accepts any entry.
 func (m *memory) fits(n *node) bool {
 	return m.all.entries == 0 || m.all.bytes+int64(n.entry.Bytes) <= m.maxBytes
 }
 
-// hasRoom tells whether half of the bound is free.
+// hasRoom reports whether half of the bound is free.
 func (m *memory) hasRoom() bool { return m.all.bytes < m.maxBytes/2 }
 
 // link puts n at the tail.
@@ -30,7 +30,7 @@ func (m *memory) link(n *node) {
 	}
 }
 
-// unlink lets go of n, which the caller gives back.
+// unlink removes n. The caller puts n back for reuse.
 func (m *memory) unlink(n *node) {
 	if m.cursor == n {
 		m.cursor = n.after
@@ -53,7 +53,7 @@ func (m *memory) moveToTail(n *node) {
 	}
 }
 
-// take notes that n is with the consumer, takeBack that it no longer is.
+// take notes that the consumer has n, and takeBack that it no longer has it.
 func (m *memory) take(n *node) {
 	n.handed = true
 	m.fresh.sub(n)
@@ -81,7 +81,7 @@ func (m *memory) handOut(l limits) []Entry {
 	return batch
 }
 
-// requeue takes back all that handOut has taken.
+// requeue takes back all entries of handOut.
 func (m *memory) requeue() {
 	for n := m.nodes.head; m.handed > 0; n = n.after {
 		m.takeBack(n)
@@ -92,7 +92,7 @@ func (m *memory) requeue() {
 
 func (m *memory) onlyBookmarks() bool { return m.fresh.entries == m.fresh.bookmarks }
 
-// oldestBookmark looks at all that waits, where that is bookmarks only: one a stream at most.
+// oldestBookmark returns the time of the oldest waiting entry, if all are bookmarks. A stream has one at most.
 func (m *memory) oldestBookmark() time.Time {
 	oldest := m.cursor.since
 	for n := m.cursor.after; n != nil; n = n.after {

@@ -17,7 +17,7 @@ import (
 // expected is an entry as the model expects it.
 type expected struct {
 	stream   int
-	line     string // as told
+	line     string // as describe returns it
 	key      string // empty for bookmarks and markers
 	after    *object
 	bookmark bool
@@ -52,7 +52,7 @@ func (m *model) reopen(i int) {
 
 func (m *model) version() string { m.rv++; return strconv.Itoa(m.rv) }
 
-// state is what the stream's objects are at the tail.
+// state returns the stream's objects at the tail.
 func (m *model) state(stream int) map[string]*object {
 	state := map[string]*object{}
 	for key, o := range m.known[stream].objs {
@@ -78,7 +78,7 @@ func (m *model) expectInferred(stream int, o *object) {
 	m.held = append(m.held, expected{stream: stream, line: fmt.Sprintf("inferred Deleted {%s %v} >", o.name, o), key: o.name})
 }
 
-// observe is an event of the watch.
+// observe enqueues an event of the watch.
 func (m *model) observe(t *rapid.T, stream int) {
 	key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "key")
 	before, rv := m.state(stream)[key], m.version()
@@ -112,7 +112,7 @@ func (m *model) bookmark(stream int) {
 	m.held = append(m.held, expected{stream: stream, line: "bookmark >" + rv, bookmark: true})
 }
 
-// list draws what a list could show after a stretch that nobody saw.
+// list draws a list that follows an unobserved time.
 func (m *model) list(t *rapid.T, stream int) []any {
 	state, list := m.state(stream), []any{}
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
@@ -136,7 +136,7 @@ func (m *model) list(t *rapid.T, stream int) []any {
 	return list
 }
 
-// replace takes in a list page by page, and may abort it.
+// replace enqueues a list page by page, and may abort it.
 func (m *model) replace(t *rapid.T, stream int) {
 	f, list, rv := m.fifos[stream], m.list(t, stream), m.version()
 	require.NoError(t, f.BeginReplace("expired", "", ""))
@@ -200,7 +200,7 @@ func (m *model) resync(t *rapid.T, stream int) {
 	}
 }
 
-// churn is the consumer at work while a list is taken in.
+// churn is the consumer's work during a list.
 func (m *model) churn(t *rapid.T) {
 	switch rapid.IntRange(0, 3).Draw(t, "churn") {
 	case 0:
@@ -223,7 +223,7 @@ func (m *model) next(t *rapid.T) {
 	for _, e := range want {
 		lines, streams = append(lines, e.line), append(streams, e.stream)
 	}
-	require.Equal(t, lines, told(entries))
+	require.Equal(t, lines, describe(entries))
 	for i, e := range entries {
 		require.Equal(t, streams[i], e.Stream)
 	}
@@ -237,7 +237,7 @@ func (m *model) done(t *rapid.T) {
 	m.out, m.held = m.out[n:], m.held[n:]
 }
 
-// commit makes entries known, which may happen long before Done.
+// commit makes entries known, possibly long before Done.
 func (m *model) commit(entries []Entry) {
 	for _, e := range entries {
 		m.known[e.Stream.(int)].commit(e)

@@ -16,13 +16,13 @@ type limits struct {
 	linger  time.Duration
 }
 
-// Next hands out the oldest entries that are not handed out yet: at most maxItems and at most maxBytes, but at least one. Zero
-// or less means no limit. Next waits for an entry, and then for more until the oldest is linger old. It waits longer if there
-// are only bookmarks (Options.BookmarkLinger). It stops waiting when a limit is reached, a stream waits for room, a position
-// was proved, or the queue is closed.
+// Next hands out the oldest entries that are not handed out yet: at most maxItems and at most maxBytes, but at least
+// one. Zero or less means no limit. Next waits for an entry, and then for more until the oldest is linger old. If there
+// are only bookmarks, it waits longer (Options.BookmarkLinger). It stops waiting when a limit is reached, a stream
+// waits for room, a position was proved, or the queue is closed.
 //
 // The entries stay in the queue, and count, until Done. If ctx ends, Next returns its cause. If the queue is closed and
-// nothing is left to hand out, it returns cache.ErrFIFOClosed. With an error, Next has handed out nothing.
+// every entry is handed out, it returns cache.ErrFIFOClosed. With an error, Next has handed out nothing.
 func (q *Queue) Next(ctx context.Context, maxItems int, maxBytes int64, linger time.Duration) ([]Entry, error) {
 	if maxItems <= 0 {
 		maxItems = math.MaxInt
@@ -66,16 +66,16 @@ func (q *Queue) batch(ctx context.Context, l limits) ([]Entry, error) {
 	}
 }
 
-// forever is the patience with an empty queue.
+// forever is the waiting time for an empty queue.
 const forever = time.Duration(math.MaxInt64)
 
-// patienceLocked tells how much longer to wait for a better batch.
+// patienceLocked returns how much longer Next waits for a better batch.
 func (q *Queue) patienceLocked(l limits) time.Duration {
 	held := &q.backlog.memory
 	switch {
 	case held.fresh.entries == 0:
 		return forever
-	case q.closed, q.sleeper.hurried, !q.line.empty(), q.backlog.disk.behind > 0, held.fresh.entries >= l.entries, held.fresh.bytes >= l.bytes:
+	case q.closed, q.sleeper.hurried, !q.waiters.empty(), q.backlog.disk.behind > 0, held.fresh.entries >= l.entries, held.fresh.bytes >= l.bytes:
 		return 0
 	}
 	if held.onlyBookmarks() {
@@ -89,7 +89,7 @@ func (q *Queue) sleepLocked(ctx context.Context, l limits, patience time.Duratio
 	return q.sleeper.sleep(ctx, &q.mu, patience)
 }
 
-// hurry has Next hand out all that waits.
+// hurry makes Next hand out all waiting entries at once.
 func (q *Queue) hurry() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,8 +99,8 @@ func (q *Queue) hurry() {
 	}
 }
 
-// Done tells that the n oldest entries that are handed out are committed, and lets them leave. KnownObjects must show
-// them already. It panics if fewer than n are handed out.
+// Done says that the n oldest handed-out entries are committed, and removes them. KnownObjects must show them already.
+// It panics if fewer than n are handed out.
 func (q *Queue) Done(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,9 +120,9 @@ func (q *Queue) Requeue() {
 	q.sleeper.rouse()
 }
 
-// refillLocked reads back what is on disk only. After Close that is safe there.
+// refillLocked reads back entries that are on disk only. After Close it does not: they are safe there.
 func (q *Queue) refillLocked() {
 	if !q.closed {
-		q.backlog.refill(!q.line.empty())
+		q.backlog.refill(!q.waiters.empty())
 	}
 }

@@ -25,7 +25,7 @@ func TestEntriesComeOutInTheOrderOfArrivalOverAllStreams(t *testing.T) {
 	require.Equal(t, []string{
 		"watch Added a/1@10=body-10 >10", "watch Added a/2@11=body-11 >11", "watch Updated a/1@12=body-12 >12",
 		"watch Deleted a/1@13=body-13 >13", "bookmark >14",
-	}, told(entries))
+	}, describe(entries))
 	require.Equal(t, []any{"pods", "jobs", "pods", "pods", "jobs"},
 		[]any{entries[0].Stream, entries[1].Stream, entries[2].Stream, entries[3].Stream, entries[4].Stream})
 }
@@ -130,7 +130,7 @@ func TestTheLingerEndsThoughTheStampingClockStandsStill(t *testing.T) {
 	})
 }
 
-func TestALingeringNextReturnsAsSoonAsWaitingIsOfNoUse(t *testing.T) {
+func TestALingeringNextReturnsAsSoonAsWaitingIsUseless(t *testing.T) {
 	ended := errors.New("ended")
 	for name, c := range map[string]struct {
 		end  func(q *Queue, f *FIFO, cancel context.CancelCauseFunc) error
@@ -171,7 +171,7 @@ func TestALingeringNextReturnsAsSoonAsWaitingIsOfNoUse(t *testing.T) {
 	}
 }
 
-func TestNextAfterCloseDrainsAndThenSaysSo(t *testing.T) {
+func TestNextAfterCloseDrainsAndThenReportsTheEnd(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Add(obj("a", "u", "1")))
 	q.Close()

@@ -2,25 +2,26 @@ package deltafifo
 
 import "time"
 
-// node is one held entry. The nodes of a queue are linked in queue order, and those of a stream once more among themselves.
-// Pop takes from the middle of the queue, and neither a ring nor a slice could remove an entry there in constant time.
+// node is one held entry. The nodes of a queue are linked in queue order, and the nodes of a stream are linked once
+// more. Pop takes from the middle of the queue, where neither a ring nor a slice could remove an entry in constant
+// time.
 type node struct {
 	entry         Entry
 	key           string
-	feeder        *feeder // nil if it was spooled by a process before
+	feeder        *feeder // nil if an earlier process spooled the entry
 	stream        *stream
 	before, after *node     // in the queue
 	next          *node     // in the stream
-	since         time.Time // when it came, or the first of the bookmarks merged into it; by the runtime's clock
-	handed        bool      // out to the consumer, and neither done nor taken back
+	since         time.Time // when the entry came, or the first of the bookmarks merged into it; by the runtime's clock
+	handed        bool      // the consumer has it, and it is neither done nor taken back
 	copied        bool      // in the spool as well
-	record        uint64    // its index there, where it was read back from it, or is on disk only
+	record        uint64    // its index in the spool, if it was read back from there or is on disk only
 }
 
 // maxSpare bounds the nodes kept for reuse, to about 2 MB.
 const maxSpare = 8192
 
-// nodes is a list of nodes and those that are kept for reuse.
+// nodes is a list of nodes, and of cleared nodes for reuse.
 type nodes struct {
 	head, tail *node
 	spare      *node
@@ -37,7 +38,7 @@ func (l *nodes) get() *node {
 	return n
 }
 
-// put clears n, so that nothing that it held is retained, and keeps it for reuse.
+// put clears n, so that it retains nothing, and keeps it for reuse.
 func (l *nodes) put(n *node) {
 	*n = node{}
 	if l.spares == maxSpare {

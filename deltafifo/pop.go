@@ -11,13 +11,13 @@ const maxPopBatch = 1000
 //
 // It differs from client-go in three ways.
 //
-//   - The delta leaves only if process succeeds. Otherwise Pop returns the error with the delta, and the next Pop gets the
-//     same one (I1). A caller that tries again should wait a little.
-//   - Process runs without a lock. It may take its time and call the queue, except for Pop on the same stream, which waits
-//     for it.
+//   - The queue removes the delta only if process succeeds. Otherwise Pop returns the error with the delta, and the
+//     next Pop gets the same one (I1). A caller that tries again should wait a little.
+//   - Process runs without a lock. It may take its time and call the queue, except for Pop on the same stream, which
+//     waits for it.
 //   - Pop passes over bookmarks and markers, which client-go's queue does not have.
 //
-// It returns cache.ErrFIFOClosed when the FIFO is closed and nothing is left of the stream.
+// It returns cache.ErrFIFOClosed when the FIFO is closed and no entry of the stream is left.
 func (f *FIFO) Pop(process cache.PopProcessFunc) (interface{}, error) {
 	p, err := beginPop(f.feeder)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *FIFO) Pop(process cache.PopProcessFunc) (interface{}, error) {
 }
 
 // PopBatch is Pop for up to 1,000 deltas at once, of different keys. Deltas of the first list are not mixed with later
-// ones. A single delta goes to processSingle. If the function fails, none of the deltas leave.
+// ones. A single delta goes to processSingle. If the function fails, all the deltas stay.
 func (f *FIFO) PopBatch(processBatch cache.ProcessBatchFunc, processSingle cache.PopProcessFunc) error {
 	p, err := beginPop(f.feeder)
 	if err != nil {
@@ -53,11 +53,11 @@ func (f *FIFO) PopBatch(processBatch cache.ProcessBatchFunc, processSingle cache
 	return err
 }
 
-// pop is a Pop that has its turn: it has taken the stream's first delta.
+// pop is a running Pop: it has taken the stream's first delta.
 type pop struct {
 	feeder  *feeder
 	first   *node
-	initial bool // of the first list
+	initial bool // the delta belongs to the first list
 }
 
 // beginPop waits for its turn and for a delta.
@@ -85,7 +85,8 @@ func beginPop(f *feeder) (pop, error) {
 	return pop{f, st.first, !f.syncing.over}, nil
 }
 
-// collect takes the deltas that may go into one batch with the first, which is taken already, and gives the last node.
+// collect takes the deltas that may go into one batch with the first, and returns them with the last node. beginPop has
+// taken the first already.
 func (p *pop) collect() ([]cache.Delta, *node) {
 	q, syncing := p.feeder.queue, &p.feeder.syncing
 	q.mu.Lock()
@@ -113,7 +114,8 @@ func (p *pop) collect() ([]cache.Delta, *node) {
 	return deltas, last
 }
 
-// end lets the stream's nodes up to the last processed one leave, and takes back those that were taken if none was.
+// end removes the stream's nodes up to the last processed one. If none was processed, it takes back the nodes that were
+// taken.
 func (p *pop) end(last *node) {
 	q, st := p.feeder.queue, p.feeder.stream
 	q.mu.Lock()
@@ -121,7 +123,7 @@ func (p *pop) end(last *node) {
 	st.popping = false
 	for left := last == nil; !left; {
 		left = st.first == last
-		q.backlog.leave(st.first)
+		q.backlog.remove(st.first)
 	}
 	for n := st.first; n != nil && n.handed; n = n.next {
 		q.backlog.memory.takeBack(n)
@@ -131,10 +133,10 @@ func (p *pop) end(last *node) {
 	st.arrival.Broadcast()
 }
 
-// passOverLocked lets bookmarks and markers at the stream's head leave, and those in who wait for the room.
+// passOverLocked removes bookmarks and markers at the stream's head, and admits waiting calls to the free room.
 func (q *Queue) passOverLocked(st *stream) {
 	for n := st.first; n != nil && n.entry.Delta.Type == ""; n = st.first {
-		q.backlog.leave(n)
+		q.backlog.remove(n)
 		q.admitLocked()
 	}
 }

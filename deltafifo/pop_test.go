@@ -37,7 +37,7 @@ func TestProcessRunsWithoutALock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, cache.Deltas{
 		change(cache.Added, item{"b", 2}), change(cache.Sync, item{"b", 2}), gone(item{"a", 1}),
-	}, popAll(t, q, f), "what is being processed counts as held")
+	}, popAll(t, q, f), "a delta that is being processed counts as held")
 }
 
 func TestASecondPopWaitsForTheFirst(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 const (
 	DefaultMaxBytes       = 256 << 20
 	DefaultBookmarkLinger = 5 * time.Second
-	// A server that keeps history for a minute can still give again what waits in memory only when the process dies.
+	// If the process dies, the entries that waited in memory only are lost. A server that keeps history for a minute
+	// can still serve them again.
 	DefaultSpillAfter = 30 * time.Second
 )
 
@@ -22,23 +23,24 @@ const (
 type Options struct {
 	// MaxBytes bounds what is held, from enqueuing to Done. Default: DefaultMaxBytes.
 	MaxBytes int64
-	// BookmarkLinger is for how long Next lets bookmarks wait for a delta to be committed with. It has no effect where it
-	// is shorter than the linger of Next. Default: DefaultBookmarkLinger.
+	// BookmarkLinger is how long Next delays bookmarks, so that they are committed together with a delta. If Next's
+	// linger is longer, that counts. Default: DefaultBookmarkLinger.
 	BookmarkLinger time.Duration
-	// Now stamps the entries. It may stand still or jump: for how long something takes is told by the runtime's clock. Default: time.Now.
+	// Now stamps the entries. It may stand still or jump: the queue measures durations with the runtime's clock.
+	// Default: time.Now.
 	Now func() time.Time
 
-	// Spool takes what does not fit into MaxBytes, as records that Codec makes; nil: what does not fit waits. Such a queue is drained by Next,
-	// and each transaction writes its Offset.
+	// Spool takes entries that do not fit into MaxBytes, as records that Codec makes. If it is nil, such entries wait.
+	// A queue with a spool is drained by Next, and each transaction writes its Offset.
 	Spool Spool
 	Codec Codec
-	// Left says of which streams the spool holds entries from a process before. They come first.
+	// Left describes the entries that an earlier process left in the spool, by stream. They come first.
 	Left map[any]Spooled
-	// SpillAfter is for how long an entry may wait in memory only. Then SpillOverdue writes all that is held to the spool,
-	// too. Default: DefaultSpillAfter.
+	// SpillAfter is how long an entry may wait in memory only. After that, SpillOverdue writes all held entries to the
+	// spool. Default: DefaultSpillAfter.
 	SpillAfter time.Duration
-	// OnSpill is called when the queue begins or ends to spill, when it cannot, and when it can again or need not. It is
-	// called under the queue's lock.
+	// OnSpill is called when the queue begins or stops spilling. It is also called when the queue cannot spill, and
+	// when it can again or need not. The queue's lock is held.
 	OnSpill func(SpillEvent)
 }
 
@@ -48,11 +50,11 @@ type Queue struct {
 
 	turn chan struct{} // holds a token while a Next runs
 
-	// mu protects everything below, and the fields of streams and FIFOs that say so. No foreign code runs under it
-	// but Options.Now, and what Options.Spool, Codec and OnSpill are.
+	// mu protects everything below, and the fields of streams and FIFOs that say so. Only Options.Now, Spool, Codec and
+	// OnSpill run under it; no other foreign code does.
 	mu      sync.Mutex
 	backlog backlog
-	line    line
+	waiters waiters
 	sleeper *sleeper
 	drained drainage
 	closed  bool
@@ -94,20 +96,20 @@ func New(o Options) *Queue {
 	return q
 }
 
-// Close ends the feeding of all FIFOs: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed.
-// What is held can still be drained; when nothing is left to hand out, Next and Pop return cache.ErrFIFOClosed.
+// Close ends the feeding of all FIFOs: calls that wait for room, and all later ones, fail with cache.ErrFIFOClosed. The
+// held entries can still be drained. When none is left, Next and Pop return cache.ErrFIFOClosed.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.dismissLocked(func(*feeder) bool { return true })
+	q.cancelLocked(func(*feeder) bool { return true })
 	q.sleeper.rouse()
 	for _, st := range q.backlog.streams {
 		st.arrival.Broadcast()
 	}
 }
 
-// enqueue puts e at the tail. It waits for room, behind those that wait already, until f or q is closed.
+// enqueue puts e at the tail. It waits for room, after the calls that wait already, until f or q is closed.
 func (q *Queue) enqueue(f *feeder, key string, e Entry) error {
 	q.mu.Lock()
 	if q.closed || f.closed {
@@ -115,13 +117,13 @@ func (q *Queue) enqueue(f *feeder, key string, e Entry) error {
 		return cache.ErrFIFOClosed
 	}
 	n := q.backlog.arrive(f, key, e)
-	if q.line.empty() && q.backlog.accept(n) {
+	if q.waiters.empty() && q.backlog.accept(n) {
 		q.mu.Unlock()
 		return nil
 	}
 	since := n.since
-	admitted := q.line.stand(n)
-	// A full queue cannot give a lingering Next more than it has.
+	admitted := q.waiters.wait(n)
+	// The queue is full, so a lingering Next would wait in vain.
 	q.sleeper.rouse()
 	if q.backlog.disk.inUse() {
 		q.admitLocked() // The disk may have room again.
@@ -134,24 +136,24 @@ func (q *Queue) enqueue(f *feeder, key string, e Entry) error {
 	return err
 }
 
-// admitLocked lets in those who wait, as far as they fit.
+// admitLocked accepts entries of waiting calls, as far as they fit.
 func (q *Queue) admitLocked() {
-	if !q.line.empty() {
-		q.line.admit(q.backlog.accept)
+	if !q.waiters.empty() {
+		q.waiters.admit(q.backlog.accept)
 	}
 }
 
-// dismissLocked sends those away whose FIFO is closed. Others may fit now.
-func (q *Queue) dismissLocked(closed func(*feeder) bool) {
-	if !q.line.empty() {
-		q.line.dismiss(closed, q.backlog.memory.nodes.put)
+// cancelLocked cancels the waiting calls whose FIFO is closed. The entries of other calls may fit now.
+func (q *Queue) cancelLocked(closed func(*feeder) bool) {
+	if !q.waiters.empty() {
+		q.waiters.cancel(closed, q.backlog.memory.nodes.put)
 		q.admitLocked()
 	}
 }
 
-// coalesce replaces the last entry of the stream by the newer bookmark, if that entry is a bookmark that waits to be handed
-// out. The bookmark moves to the tail of the queue, so that its time is true and times still do not decrease. While calls wait
-// in line it stays in its place, because their times are older.
+// coalesce replaces the last entry of the stream by a newer bookmark, if that entry is a bookmark and not handed out.
+// The bookmark moves to the tail of the queue, so that its time is true and times still do not decrease. While calls
+// wait for room it stays in its place, because their times are older.
 func (q *Queue) coalesce(f *feeder, position string, source delta.Source) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,7 +163,7 @@ func (q *Queue) coalesce(f *feeder, position string, source delta.Source) bool {
 	}
 	n.entry.Position = position
 	n.entry.Move(&f.stream.position)
-	if q.line.empty() {
+	if q.waiters.empty() {
 		q.backlog.memory.moveToTail(n)
 		n.entry.Observed = q.backlog.clock.stamp(time.Now())
 		f.stream.positionedAt = n.entry.Observed
@@ -169,24 +171,24 @@ func (q *Queue) coalesce(f *feeder, position string, source delta.Source) bool {
 	return true
 }
 
-// SpillOverdue writes all that is held to the spool if the oldest of it has waited for Options.SpillAfter. The owner of a
-// queue with a spool calls it every now and then, because nothing else looks at the time.
+// SpillOverdue writes all held entries to the spool if the oldest has waited for Options.SpillAfter. The owner of a
+// queue with a spool calls it regularly, because nothing else looks at the time.
 func (q *Queue) SpillOverdue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.backlog.spillOverdue()
 }
 
-// Offset is the number of the first entry behind the n oldest ones. The numbers of entries rise by one and are the indices of
-// their records. Before Done(n), the consumer writes that number where it commits the entries. A process that finds the spool
-// after a crash releases what comes before it (I7).
+// Offset returns the number of the first entry after the n oldest ones. The numbers of entries rise by one and are the
+// indices of their records. Before Done(n), the consumer commits that number together with the entries. A process that
+// finds the spool after a crash releases the records before that number (I7).
 func (q *Queue) Offset(n int) (next uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.backlog.disk.done + uint64(n)
 }
 
-// drainByLocked settles in which way the queue is drained.
+// drainByLocked fixes how the queue is drained, at the first call.
 func (q *Queue) drainByLocked(way drainage) error {
 	if q.drained == drainUndecided {
 		q.drained = way
@@ -202,15 +204,15 @@ type Stats struct {
 	Entries  int   // held
 	Bytes    int64 // held
 	MaxBytes int64
-	// HandedOut of the entries are with the consumer.
+	// HandedOut is the number of entries that the consumer has.
 	HandedOut int
-	// OldestAge is for how long the oldest entry has been held; zero for an empty queue.
+	// OldestAge is how long the oldest entry has been held; zero for an empty queue.
 	OldestAge time.Duration
-	// Waiting calls are blocked for want of room. Blocked is for how long, in all, at least one was.
+	// Waiting is the number of calls that wait for room. Blocked is how long at least one call waited, in total.
 	Waiting int
 	Blocked time.Duration
-	// Spooled entries are on disk, and some of them in memory as well. SpoolBytes is what they take there. SpoolAge is for how
-	// long the oldest has been held. Spilling says that new entries go there.
+	// Spooled is the number of entries on disk. Some of them are in memory as well. SpoolBytes is their size on disk.
+	// SpoolAge is how long the oldest has been held. Spilling says that new entries go to disk.
 	Spooled    int
 	SpoolBytes int64
 	SpoolAge   time.Duration
@@ -228,8 +230,8 @@ func (q *Queue) Stats() Stats {
 		Bytes:     held.all.bytes,
 		MaxBytes:  held.maxBytes,
 		HandedOut: held.all.entries - held.fresh.entries,
-		Waiting:   len(q.line.waiters),
-		Blocked:   q.line.blockedFor(now),
+		Waiting:   len(q.waiters.list),
+		Blocked:   q.waiters.blockedFor(now),
 	}
 	if head := held.nodes.head; head != nil {
 		s.OldestAge = now.Sub(head.since)

@@ -10,20 +10,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What client-go demands of its in-order queue (RealFIFO), and how this one answers. The tests below, and where it says so
-// others, put the same demands in our words.
+// This table compares the requirements of client-go's in-order queue (RealFIFO) with this queue. The tests below check
+// them in our words. If a row names another test, that test does.
 //
 //	client-go demands                                     here
 //	order kept per producer                               holds
 //	every delta delivered, none merged, line kept         holds
 //	Delete of an unknown key delivered                    holds
 //	Replace after a held Deleted gives the item again     holds
-//	Replace deletes what is held but not listed, once     holds
-//	Replace deletes what is known but not listed          holds
+//	Replace deletes held but unlisted objects, once       holds
+//	Replace deletes known but unlisted objects            holds
 //	tombstones carry the newest held object               holds
 //	inferred deletions come before the items              differs: after them; a list comes page by page, and only its
 //	                                                      end shows what is absent
-//	items of a list come as Replaced                      differs: as Sync, with a source beside the delta
+//	items of a list come as Replaced                      differs: as Sync, and Entry.Source names the list
 //	every item of a list comes, changed or not            differs where objects have identity: the same UID, version and
 //	                                                      content is nothing new. Objects without identity: holds
 //	two items with one key both come                      differs: one name is one object; the first is kept, the other
@@ -31,14 +31,14 @@ import (
 //	transformer: once per object, not for tombstones      holds
 //	Resync skips keys that are held                       holds
 //	HasSynced after the first list is processed           holds
-//	keys of tombstones                                    holds; of Deltas: differs, nobody enqueues Deltas
+//	keys of tombstones                                    holds; of Deltas: differs, no caller enqueues Deltas
 //	Pop unblocks on Close                                 holds
 //	PopBatch: unique keys, initial list apart, 1,000      holds
 //	PopBatch delivers items whose key fails               differs: they are never enqueued
 //	atomic ReplacedAll and SyncAll                        differs: a whole cluster's list as one item cannot be bounded;
 //	                                                      the Replaced marker carries the list's version
 //	bookmarks as deltas                                   differs: as entries of Next; Pop passes over them
-//	an item leaves though processing it failed            differs: it stays (TestADeltaStaysUntilItIsProcessed)
+//	an item is removed even if processing it failed       differs: it stays (TestADeltaStaysUntilItIsProcessed)
 //	process runs under the queue's lock                   differs: without it (TestProcessRunsWithoutALock)
 
 // item is an object without identity.
@@ -55,7 +55,7 @@ func items(objs ...item) []any {
 	return list
 }
 
-// popAll pops what is held.
+// popAll pops all held deltas.
 func popAll(t *testing.T, q *Queue, f *FIFO) cache.Deltas {
 	t.Helper()
 	all := cache.Deltas{}
@@ -112,7 +112,7 @@ func TestRealFIFODeliversEachObjectThatWasAdded(t *testing.T) {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Update(foo2), f.Delete(foo2)) },
 			want: cache.Deltas{change(cache.Added, foo), change(cache.Updated, foo2), change(cache.Deleted, foo2)},
 		},
-		"nothing jumps the line": {
+		"no delta overtakes another": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Add(bar), f.Add(foo2)) },
 			want: cache.Deltas{change(cache.Added, foo), change(cache.Added, bar), change(cache.Added, foo2)},
 		},
@@ -120,20 +120,20 @@ func TestRealFIFODeliversEachObjectThatWasAdded(t *testing.T) {
 			put:  func(f *FIFO) error { return f.Delete(baz) },
 			want: cache.Deltas{change(cache.Deleted, baz)},
 		},
-		"a list after a deletion that is held": {
+		"a list after a held deletion": {
 			known: items(foo),
 			put:   func(f *FIFO) error { return errors.Join(f.Delete(foo), f.Replace(items(foo2), "")) },
 			want:  cache.Deltas{change(cache.Deleted, foo), change(cache.Sync, foo2)},
 		},
-		"a list without what is held": {
+		"a list without a held object": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Replace(nil, "0")) },
 			want: cache.Deltas{change(cache.Added, foo), gone(foo)},
 		},
-		"a list without what is held as deleted": {
+		"a list without an object that is held as deleted": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Delete(foo), f.Replace(nil, "0")) },
 			want: cache.Deltas{change(cache.Added, foo), change(cache.Deleted, foo)},
 		},
-		"two lists without what is held": {
+		"two lists without a held object": {
 			put:  func(f *FIFO) error { return errors.Join(f.Add(foo), f.Replace(nil, "0"), f.Replace(nil, "1")) },
 			want: cache.Deltas{change(cache.Added, foo), gone(foo)},
 		},
@@ -152,7 +152,7 @@ func TestRealFIFODeliversEachObjectThatWasAdded(t *testing.T) {
 			put:   func(f *FIFO) error { return errors.Join(f.Delete(baz), f.Replace(items(foo), "0")) },
 			want:  cache.Deltas{change(cache.Deleted, baz), change(cache.Sync, foo), gone(bar)},
 		},
-		"a known object that is held anew and not listed": {
+		"a known object that is held again and not listed": {
 			known: items(foo, item{"bar", 1}),
 			put: func(f *FIFO) error {
 				return errors.Join(f.Delete(item{"bar", 1}), f.Add(bar), f.Replace(items(foo), "0"))
@@ -185,7 +185,7 @@ func TestRealFIFODeliversEachObjectThatWasAdded(t *testing.T) {
 			q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(c.known...)})
 			require.NoError(t, c.put(f))
 			require.Equal(t, c.want, popAll(t, q, f))
-			require.Nil(t, q.backlog.memory.nodes.head, "nothing may be left behind")
+			require.Nil(t, q.backlog.memory.nodes.head, "the queue must be empty")
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrRecord says that a record is not that of an entry: it is damaged, or was made by another program.
+// ErrRecord says that a record is not the record of an entry: it is damaged, or another program made it.
 var ErrRecord = errors.New("damaged: it is not the record of an entry")
 
 // records writes nodes to the spool, and reads them back. The queue's lock protects it.
@@ -16,8 +16,8 @@ type records struct {
 	reader uint64 // the record that the spool reads next
 
 	feeders   map[uint64]*feeder // by their numbers in the records of this process
-	last      uint64             // number that was given
-	recovered uint64             // records before this are of a process before
+	last      uint64             // the last number of a feeder
+	recovered uint64             // an earlier process wrote the records before this one
 }
 
 func newRecords(spool Spool, codec Codec) records {
@@ -26,7 +26,7 @@ func newRecords(spool Spool, codec Codec) records {
 	return r
 }
 
-// number gives a feeder the number by which its entries are found again.
+// number gives a feeder the number by which records refer to it.
 func (r *records) number(f *feeder) {
 	if r.spool != nil {
 		r.last++
@@ -54,7 +54,7 @@ func (r *records) append(index uint64, n *node) error {
 
 func (r *records) read(index uint64, into *node) error {
 	if r.reader != index {
-		r.spool.SeekTo(index) // What was copied is in memory already.
+		r.spool.SeekTo(index) // The records in between are in memory already.
 	}
 	r.reader = index + 1
 	record, ok, err := r.spool.Read()
@@ -78,7 +78,7 @@ func (r *records) read(index uint64, into *node) error {
 	return nil
 }
 
-// ReadRecord gives the entry of a record of the spool.
+// ReadRecord returns the entry of a record of the spool.
 func ReadRecord(codec Codec, record []byte) (Entry, error) {
 	_, _, payload, err := splitRecord(record)
 	if err != nil {
@@ -87,7 +87,7 @@ func ReadRecord(codec Codec, record []byte) (Entry, error) {
 	return codec.DecodeEntry(payload)
 }
 
-// splitRecord gives the number of the FIFO, the key, and what the codec made.
+// splitRecord returns the number of the FIFO, the key, and the codec's part.
 func splitRecord(record []byte) (number uint64, key string, payload []byte, err error) {
 	number, a := binary.Uvarint(record)
 	if a <= 0 {

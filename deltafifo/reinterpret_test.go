@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bodied is a version of an object with another body than its resource version suggests.
+// bodied is a version of an object with a body that does not match its resource version.
 func bodied(name, uid, rv, body string) *object {
 	o := obj(name, uid, rv)
 	o.body = body
@@ -21,17 +21,17 @@ func TestAComparisonEnqueuesOnlyOtherContentOfTheSameVersion(t *testing.T) {
 	next(t, q)
 	n, err := f.Tail().Compare([]any{
 		obj("same", "1", "1"), bodied("defaulted", "2", "2", "x"), bodied("held", "6", "6", "x"),
-		bodied("newer", "3", "3", "x"), // the watch has told of a later version
+		bodied("newer", "3", "3", "x"), // the watch has served a later version
 		obj("recreated", "40", "8"), obj("appeared", "9", "9"), bodied("gone", "5", "5", "x"), obj("same", "1", "10"),
 	})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	n, err = f.Tail().Compare([]any{bodied("defaulted", "2", "2", "x")})
 	require.NoError(t, err)
-	require.Zero(t, n, "what waits is compared with, too")
+	require.Zero(t, n, "waiting entries are compared, too")
 	require.NoError(t, f.Tail().Compared("v1 abc"))
 	entries := next(t, q)
-	require.Equal(t, []string{"schema Sync defaulted/2@2=x >", "schema Sync held/6@6=x >", "compared  .. +0 ~0 -0 =0 >"}, told(entries))
+	require.Equal(t, []string{"schema Sync defaulted/2@2=x >", "schema Sync held/6@6=x >", "compared  .. +0 ~0 -0 =0 >"}, describe(entries))
 	require.Equal(t, "v1 abc", entries[2].Marker.Detail)
 }
 
@@ -47,5 +47,5 @@ func TestAComparisonComesBetweenThePagesOfAList(t *testing.T) {
 	require.Equal(t, 1, n)
 	require.NoError(t, list.ReplacePage([]any{bodied("b", "2", "2", "x")}, "5"))
 	require.NoError(t, list.EndReplace("5"))
-	require.Equal(t, []string{"schema Sync a/1@1=x >", "schema Sync b/2@2=x >", "replaced expired 1..5 +0 ~1 -0 =1 >5"}, told(next(t, q)))
+	require.Equal(t, []string{"schema Sync a/1@1=x >", "schema Sync b/2@2=x >", "replaced expired 1..5 +0 ~1 -0 =1 >5"}, describe(next(t, q)))
 }

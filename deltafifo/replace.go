@@ -8,11 +8,11 @@ import (
 
 var errNotReplacing = errors.New("deltafifo: a page or the end of a list without BeginReplace")
 
-// Replace takes in a whole list, as a reflector gives it that does not list page by page.
+// Replace receives a whole list, from a reflector that does not list page by page.
 func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
-	defer f.lists.abort() // Without effect if it has ended.
+	defer f.lists.abort() // This has no effect after the end of the list.
 	if err := f.lists.beginWhole(); err != nil {
 		return err
 	}
@@ -22,56 +22,58 @@ func (f *FIFO) Replace(list []interface{}, resourceVersion string) error {
 	return f.lists.end(resourceVersion, &f.interruption)
 }
 
-// BeginReplace announces a list, why it is needed, and the position before it. A list that has not ended is aborted.
+// BeginReplace announces a list: its cause, and the position before it. It aborts a list that has not ended.
 func (f *FIFO) BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.lists.begin(cause, detail, fromResourceVersion)
 }
 
-// ReplacePage takes in a page. All pages are of one list, at one resource version. Objects that are not recorded as they
-// are become Sync deltas; where the UID differs, after an inferred Deleted of the former object. If one object of
-// the page cannot be transformed or has no key, nothing of the page is enqueued. It blocks until there is room.
+// ReplacePage receives a page. All pages belong to one list, at one resource version. Objects that differ from their
+// recorded state become Sync deltas. If the UID differs, an inferred Deleted of the former object comes first. If one
+// object of the page cannot be transformed or has no key, nothing of the page is enqueued. It blocks until there is
+// room.
 func (f *FIFO) ReplacePage(list []interface{}, resourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.lists.page(list, resourceVersion)
 }
 
-// Unread says that an object is on the list which could not be read: it has not vanished. With the key "" it may be any
-// object, and none is taken for vanished.
+// Unread says that the list has an object that could not be read: it has not vanished. If the key is "", it may be any
+// object, and then no object counts as vanished.
 func (f *FIFO) Unread(key string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.lists.unread(key)
 }
 
-// EndReplace says that the list is complete: what was not on it becomes inferred Deleted deltas, and a marker moves
-// the position to the list's resource version. It blocks until there is room. After an error it may be called again.
+// EndReplace says that the list is complete. Objects that were not on it become inferred Deleted deltas, and a marker
+// moves the position to the list's resource version. It blocks until there is room. After an error it may be called
+// again.
 func (f *FIFO) EndReplace(resourceVersion string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.lists.end(resourceVersion, &f.interruption)
 }
 
-// AbortReplace gives up a list. What its pages showed stays, because it was there; nothing has vanished; the position
-// is where it was.
+// AbortReplace aborts a list. The deltas of its pages stay, because the objects existed. No object counts as vanished,
+// and the position does not move.
 func (f *FIFO) AbortReplace() {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	f.lists.abort()
 }
 
-// lists takes in the lists of a FIFO, one after the other. The stream's feed protects it.
+// lists receives the lists of a FIFO, one after the other. The stream's feed protects it.
 type lists struct {
 	feeder *feeder
 	tail   *Tail
 	rules  string
 
-	replacing *replacement // the list that is being taken in
+	replacing *replacement // the list under way
 }
 
-// beginWhole begins a list of which nobody says why it came.
+// beginWhole begins a list whose cause the caller does not know.
 func (l *lists) beginWhole() error {
 	from, _ := l.tail.position()
 	cause := delta.CauseFirstList
@@ -85,7 +87,7 @@ func (l *lists) begin(cause delta.Cause, detail, from string) error {
 	l.abort()
 	_, at := l.tail.position()
 	r := newReplacement(l.feeder, l.tail, delta.Marker{Kind: delta.Replaced, Cause: cause, Detail: detail, FromRV: from, FromTime: at, Rules: l.rules})
-	// What the list is compared with must be in memory.
+	// The list can be compared with memory only.
 	if err := l.tail.beginList(); err != nil {
 		return err
 	}

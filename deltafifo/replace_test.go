@@ -25,18 +25,18 @@ func takeIn(f *FIFO, cause delta.Cause, from, rv string, pages ...[]any) error {
 	return f.EndReplace(rv)
 }
 
-func TestAFirstListIsSyncDeltasAndAMarkerThatMovesThePosition(t *testing.T) {
+func TestAFirstListGivesSyncDeltasAndAMarkerThatMovesThePosition(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, takeIn(f, "first_list", "", "9", []any{obj("a", "1", "3")}, []any{obj("b", "2", "4")}))
 	require.Equal(t, []string{
 		"list Sync a/1@3=body-3 >", "list Sync b/2@4=body-4 >", "replaced first_list ..9 +2 ~0 -0 =0 >9",
-	}, told(next(t, q)))
+	}, describe(next(t, q)))
 }
 
 func TestAnObjectThatCouldNotBeReadHasNotVanished(t *testing.T) {
 	for unread, want := range map[string][]string{
 		"a": {"inferred Deleted {b b/2@2=body-2} >", "replaced expired 2..9 +1 ~0 -1 =0 >9"},
-		"":  {"replaced expired 2..9 +1 ~0 -0 =0 >9"}, // It may be any of them.
+		"":  {"replaced expired 2..9 +1 ~0 -0 =0 >9"}, // It may be any object.
 	} {
 		q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2"))})
 		require.ErrorIs(t, f.Unread(unread), errNotReplacing)
@@ -44,11 +44,11 @@ func TestAnObjectThatCouldNotBeReadHasNotVanished(t *testing.T) {
 		require.NoError(t, f.ReplacePage([]any{obj("c", "3", "3")}, "9"))
 		require.NoError(t, f.Unread(unread))
 		require.NoError(t, f.EndReplace("9"))
-		require.Equal(t, append([]string{"relist Sync c/3@3=body-3 >"}, want...), told(next(t, q)))
+		require.Equal(t, append([]string{"relist Sync c/3@3=body-3 >"}, want...), describe(next(t, q)))
 	}
 }
 
-func TestARelistEnqueuesOnlyWhatDiffersFromTheTail(t *testing.T) {
+func TestARelistEnqueuesOnlyDifferencesFromTheTail(t *testing.T) {
 	reinterpreted := obj("schema", "5", "5")
 	reinterpreted.body = "defaulted"
 	list := []any{
@@ -104,18 +104,18 @@ func TestARelistEnqueuesOnlyWhatDiffersFromTheTail(t *testing.T) {
 			held := q.Stats().Entries
 			require.NoError(t, takeIn(f, "expired", "6", "30", list[:2], list[2:]))
 			q.Requeue()
-			require.Equal(t, want, told(next(t, q)[held:]))
+			require.Equal(t, want, describe(next(t, q)[held:]))
 		})
 	}
 }
 
-func TestADeletionThatIsHeldOutweighsTheKnownObject(t *testing.T) {
+func TestAHeldDeletionOutweighsTheKnownObject(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2"))})
 	require.NoError(t, f.Delete(obj("a", "1", "3")))
 	require.NoError(t, f.Delete(obj("b", "2", "4")))
 	next(t, q)
 	require.NoError(t, takeIn(f, "expired", "4", "9", []any{obj("a", "1", "1")}))
-	require.Equal(t, []string{"relist Sync a/1@1=body-1 >", "replaced expired 4..9 +1 ~0 -0 =0 >9"}, told(next(t, q)))
+	require.Equal(t, []string{"relist Sync a/1@1=body-1 >", "replaced expired 4..9 +1 ~0 -0 =0 >9"}, describe(next(t, q)))
 }
 
 func TestAfterAbortNothingHasVanishedAndThePositionStays(t *testing.T) {
@@ -125,22 +125,22 @@ func TestAfterAbortNothingHasVanishedAndThePositionStays(t *testing.T) {
 	f.AbortReplace()
 	require.ErrorIs(t, f.EndReplace("9"), errNotReplacing)
 	require.ErrorIs(t, f.ReplacePage(nil, "9"), errNotReplacing)
-	require.Equal(t, []string{"relist Sync b/2@5=body-5 >"}, told(next(t, q)))
-	require.Nil(t, f.stream.tails, "what the comparison needed must be let go")
+	require.Equal(t, []string{"relist Sync b/2@5=body-5 >"}, describe(next(t, q)))
+	require.Nil(t, f.stream.latestByKey, "the comparison must release its state")
 
 	require.NoError(t, takeIn(f, "expired", "1", "12", []any{obj("a", "1", "1"), obj("b", "2", "5")}))
-	require.Equal(t, []string{"replaced expired 1..12 +0 ~0 -0 =2 >12"}, told(next(t, q)))
-	require.Nil(t, f.stream.tails)
+	require.Equal(t, []string{"replaced expired 1..12 +0 ~0 -0 =2 >12"}, describe(next(t, q)))
+	require.Nil(t, f.stream.latestByKey)
 }
 
-func TestAListBegunAnewAbortsTheOneBefore(t *testing.T) {
+func TestANewListAbortsTheListUnderWay(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"))})
 	require.NoError(t, f.BeginReplace("expired", "", "1"))
 	require.NoError(t, f.ReplacePage([]any{obj("b", "2", "5")}, "9"))
 	require.NoError(t, takeIn(f, "expired", "1", "10", []any{obj("a", "1", "1")}))
 	require.Equal(t, []string{
 		"relist Sync b/2@5=body-5 >", "inferred Deleted {b b/2@5=body-5} >", "replaced expired 1..10 +0 ~0 -1 =1 >10",
-	}, told(next(t, q)))
+	}, describe(next(t, q)))
 }
 
 func TestPagesOfTwoListsAreRefused(t *testing.T) {
@@ -171,7 +171,7 @@ func TestTheFirstOfTwoItemsWithOneKeyIsKeptAndTheOtherIsReported(t *testing.T) {
 	require.NoError(t, f.ReplacePage([]any{obj("b", "3", "3")}, "9"))
 	require.NoError(t, f.EndReplace("9"))
 	entries := next(t, q)
-	require.Equal(t, []string{"list Sync a/1@1=body-1 >", "list Sync b/3@3=body-3 >", "replaced first_list ..9 +2 ~0 -0 =0 >9"}, told(entries))
+	require.Equal(t, []string{"list Sync a/1@1=body-1 >", "list Sync b/3@3=body-3 >", "replaced first_list ..9 +2 ~0 -0 =0 >9"}, describe(entries))
 	require.Equal(t, "detail; 2 items repeat a key of the same list and were left out: a, b", entries[2].Marker.Detail)
 
 	many := []any{}
@@ -212,11 +212,11 @@ func TestAnUnreadableKnownStateStopsTheList(t *testing.T) {
 	require.ErrorIs(t, f.Resync(), down)
 	require.Zero(t, q.Stats().Entries)
 	k.err = nil
-	require.NoError(t, f.EndReplace("9"), "what failed may be tried again")
-	require.Equal(t, []string{"inferred Deleted {a a/1@1=body-1} >", "replaced expired 1..9 +0 ~0 -1 =0 >9"}, told(next(t, q)))
+	require.NoError(t, f.EndReplace("9"), "a failed call may be repeated")
+	require.Equal(t, []string{"inferred Deleted {a a/1@1=body-1} >", "replaced expired 1..9 +0 ~0 -1 =0 >9"}, describe(next(t, q)))
 }
 
-func TestWithoutDigestsTheResourceVersionHasToDo(t *testing.T) {
+func TestWithoutDigestsTheResourceVersionDecides(t *testing.T) {
 	type bare struct{ identified }
 	at := func(uid, rv string) any { return bare{obj("a", uid, rv)} }
 	require.Equal(t, same, compare(at("1", "1"), at("1", "1")))
@@ -230,7 +230,7 @@ func TestWithoutDigestsTheResourceVersionHasToDo(t *testing.T) {
 	require.Equal(t, changed, compare(&object{uid: "1", body: "x"}, &object{uid: "1", body: "y"}))
 }
 
-func TestAMarkerSaysSinceWhenTheStreamWasNotWhole(t *testing.T) {
+func TestAMarkerSaysSinceWhenTheStreamWasIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, f := newFIFO(Options{}, FIFOOptions{})
 		start := time.Now()
@@ -243,35 +243,35 @@ func TestAMarkerSaysSinceWhenTheStreamWasNotWhole(t *testing.T) {
 	})
 }
 
-func TestAPlainReplaceKnowsAFirstListFromALaterOne(t *testing.T) {
+func TestAPlainReplaceDistinguishesAFirstListFromALaterOne(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Replace([]any{obj("a", "1", "1")}, "2"))
 	require.NoError(t, f.Replace([]any{obj("a", "1", "3")}, "4"))
 	require.Equal(t, []string{
 		"list Sync a/1@1=body-1 >", "replaced first_list ..2 +1 ~0 -0 =0 >2",
 		"relist Sync a/1@3=body-3 >", "replaced relist 2..4 +0 ~1 -0 =0 >4",
-	}, told(next(t, q)))
+	}, describe(next(t, q)))
 }
 
-func TestAStreamFedByANewFIFORemembersWhatIsHeld(t *testing.T) {
+func TestANewFIFOSeesTheHeldEntriesOfItsStream(t *testing.T) {
 	q := New(Options{})
 	o := FIFOOptions{Stream: "pods", KeyFunction: nameOf}
 	f := q.FIFO(o)
 	require.NoError(t, f.Add(obj("a", "1", "1")))
 	require.NoError(t, f.BeginReplace("expired", "", "1"))
 	f.Close()
-	require.Nil(t, f.stream.tails)
+	require.Nil(t, f.stream.latestByKey)
 	f = q.FIFO(o)
 	require.NoError(t, takeIn(f, "first_list", "", "2", []any{obj("a", "1", "1")}))
 	entries := next(t, q)
-	require.Equal(t, []string{"watch Added a/1@1=body-1 >1", "replaced first_list ..2 +0 ~0 -0 =1 >2"}, told(entries))
+	require.Equal(t, []string{"watch Added a/1@1=body-1 >1", "replaced first_list ..2 +0 ~0 -0 =1 >2"}, describe(entries))
 	f.Close()
 	require.Len(t, q.backlog.streams, 1)
 	q.Done(2)
-	require.Empty(t, q.backlog.streams, "nothing is kept of a stream that is closed and empty")
+	require.Empty(t, q.backlog.streams, "the queue keeps nothing of a stream that is closed and empty")
 }
 
-// committing is a known state in which entries are committed, and leave, just after its keys were listed.
+// committing is a known state. Its entries are committed and removed just after its keys were listed.
 type committing struct {
 	*known
 	then func()
@@ -282,7 +282,7 @@ func (c committing) ListKeys() []string {
 	return c.known.ListKeys()
 }
 
-func TestEntriesThatLeaveWhileAListEndsAreNotOverlooked(t *testing.T) {
+func TestAListSeesEntriesThatAreCommittedWhileItEnds(t *testing.T) {
 	k := knowing()
 	var q *Queue
 	q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: committing{k, func() {
@@ -292,10 +292,10 @@ func TestEntriesThatLeaveWhileAListEndsAreNotOverlooked(t *testing.T) {
 	}}})
 	require.NoError(t, f.Add(obj("a", "1", "1")))
 	require.NoError(t, takeIn(f, "expired", "1", "9"))
-	require.Equal(t, []string{"inferred Deleted {a a/1@1=body-1} >", "replaced expired 1..9 +0 ~0 -1 =0 >9"}, told(next(t, q)))
+	require.Equal(t, []string{"inferred Deleted {a a/1@1=body-1} >", "replaced expired 1..9 +0 ~0 -1 =0 >9"}, describe(next(t, q)))
 }
 
-func TestAStreamIsEmptyWhenTheEntriesLeaveNothingAlive(t *testing.T) {
+func TestAStreamIsVacantWhenNoObjectIsAliveAfterItsEntries(t *testing.T) {
 	_, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing()})
 	require.True(t, f.Tail().Vacant())
 	require.NoError(t, f.Add(obj("a", "1", "1")))

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// replacement is a list that is being taken in.
+// replacement is a list under way.
 type replacement struct {
 	feeder *feeder
 	tail   *Tail
@@ -29,24 +29,24 @@ func newReplacement(f *feeder, tail *Tail, marker delta.Marker) *replacement {
 	return &replacement{feeder: f, tail: tail, marker: marker, source: source, seen: map[string]struct{}{}, unread: map[string]struct{}{}}
 }
 
-// repeated are keys that came more than once in a list.
+// repeated are the keys that came more than once in a list.
 type repeated struct {
 	keys  []string // the first few
 	count int
 }
 
-// maxConfessed bounds the keys that a marker names.
-const maxConfessed = 10
+// maxNamed bounds the keys that a marker names.
+const maxNamed = 10
 
 func (r *repeated) add(key string) {
 	r.count++
-	if len(r.keys) < maxConfessed {
+	if len(r.keys) < maxNamed {
 		r.keys = append(r.keys, key)
 	}
 }
 
-// confess appends what was left out to a marker's detail.
-func (r *repeated) confess(detail string) string {
+// addTo appends the excluded items to a marker's detail.
+func (r *repeated) addTo(detail string) string {
 	if r.count == 0 {
 		return detail
 	}
@@ -60,7 +60,7 @@ func (r *repeated) confess(detail string) string {
 	return detail
 }
 
-// gone reports whether the list says that an object is no longer there.
+// gone reports whether the list shows that an object no longer exists.
 func (r *replacement) gone(key string) bool {
 	_, seen := r.seen[key]
 	_, unread := r.unread[key]
@@ -87,7 +87,7 @@ func (r *replacement) page(list []any, resourceVersion string) error {
 	return nil
 }
 
-// checkVersion makes sure that all calls of one replacement are about one list.
+// checkVersion rejects a call that belongs to another list.
 func (r *replacement) checkVersion(resourceVersion string) error {
 	m := &r.marker
 	if m.ToRV != "" && m.ToRV != resourceVersion {
@@ -132,7 +132,7 @@ func (r *replacement) replaceOne(key string, obj any) error {
 	return nil
 }
 
-// inferDeleted enqueues the deletion of an object that nobody saw being deleted.
+// inferDeleted enqueues the deletion of an object. No watch showed the deletion.
 func (r *replacement) inferDeleted(key string, last any) error {
 	tombstone := cache.DeletedFinalStateUnknown{Key: key, Obj: last}
 	err := r.feeder.enqueueWith(r.feeder.attach(), key, Entry{
@@ -145,7 +145,7 @@ func (r *replacement) inferDeleted(key string, last any) error {
 	return nil
 }
 
-// end enqueues the deletions of what was not on the list, and its marker.
+// end enqueues the deletions of the objects that were not on the list, and its marker.
 func (r *replacement) end(resourceVersion string) error {
 	if err := r.checkVersion(resourceVersion); err != nil {
 		return err
@@ -162,8 +162,8 @@ func (r *replacement) end(resourceVersion string) error {
 			return err
 		}
 	}
-	// I1, I3: the position moves, and the gap is on record, only behind all that the list showed.
+	// I1, I3: the position moves, and the gap is recorded, only after all objects of the list.
 	m := r.marker
-	m.Detail = r.twice.confess(m.Detail)
+	m.Detail = r.twice.addTo(m.Detail)
 	return r.feeder.mark(&m, resourceVersion)
 }

@@ -43,7 +43,7 @@ func (t *Tail) resyncOne(key string, needed func(known any) bool) error {
 	return f.enqueue(key, cache.Sync, delta.SourceResync, obj, "")
 }
 
-// whole gives the object of a known value, which may be no more than its identity and digest.
+// whole returns the object of a known value. The value itself may be no more than identity and digest.
 func whole(known any) (any, error) {
 	if k, ok := known.(interface{ Object() (any, error) }); ok {
 		return k.Object()

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// sleeper is what a Next that sleeps waits for. The queue's lock protects it.
+// sleeper holds the conditions that wake a sleeping Next. The queue's lock protects it.
 type sleeper struct {
-	wake    chan struct{} // tells the sleeping Next to look again
-	hurried bool          // until Next has handed out all that waited when a position was proved
+	wake    chan struct{} // makes the sleeping Next look again
+	hurried bool          // a position was proved, and Next has not yet handed out all entries that waited then
 
 	asleep  bool
 	entries int
 	bytes   int64
-	delta   bool // the first entry that is not a bookmark
+	delta   bool // the first entry that is not a bookmark wakes Next
 }
 
 func newSleeper() *sleeper { return &sleeper{wake: make(chan struct{}, 1)} }
 
-// await notes what to wait for: more than waits already.
+// await notes the conditions for waking: more than waits already.
 func (s *sleeper) await(l limits, waits *memory) {
 	s.asleep, s.entries, s.bytes, s.delta = true, l.entries, l.bytes, waits.onlyBookmarks()
 	if waits.fresh.entries == 0 {
@@ -27,8 +27,8 @@ func (s *sleeper) await(l limits, waits *memory) {
 	}
 }
 
-// sleep gives up the queue's lock until there is reason to look again, or patience is at its end. That is counted by the
-// runtime's clock: the clock that stamps may stand still.
+// sleep releases the queue's lock until Next has a reason to look again, or patience has passed. The runtime's clock
+// measures patience, because the clock that stamps may stand still.
 func (s *sleeper) sleep(ctx context.Context, mu *sync.Mutex, patience time.Duration) (timeout bool) {
 	mu.Unlock()
 	defer func() {
@@ -53,18 +53,19 @@ func (s *sleeper) sleep(ctx context.Context, mu *sync.Mutex, patience time.Durat
 	return false
 }
 
-// stir wakes Next if n is what it waits for: not for every entry, because waking costs more than enqueuing.
+// stir wakes Next if n meets its conditions. It does not wake Next for every entry, because waking costs more than
+// enqueuing.
 func (s *sleeper) stir(n *node, fresh *tally) {
 	if s.asleep && (fresh.entries >= s.entries || fresh.bytes >= s.bytes || s.delta && !n.entry.Bookmark()) {
 		s.rouse()
 	}
 }
 
-// rouse wakes Next, whatever it waits for.
+// rouse wakes Next in any case.
 func (s *sleeper) rouse() {
 	s.asleep = false
 	select {
 	case s.wake <- struct{}{}:
-	default: // It has been told already.
+	default: // A wake-up is pending already.
 	}
 }

@@ -10,31 +10,32 @@ import (
 type Spool interface {
 	// Append adds a record whole, or not at all. Its index is Next, or a later one if the spool is empty.
 	Append(index uint64, record []byte) error
-	// Read gives the next record, valid until the next call. SeekTo sets the index at which Read goes on.
+	// Read returns the next record, valid until the next call. SeekTo sets the index at which Read goes on.
 	Read() (record []byte, ok bool, err error)
 	SeekTo(index uint64)
-	// Release gives up the records before the index.
+	// Release drops the records before the index.
 	Release(before uint64) error
-	// First is the oldest record that is not released, Next the one that is appended next.
+	// First is the index of the oldest record that is not released. Next is the index of the next appended record.
 	First() uint64
 	Next() uint64
 	Bytes() int64
 }
 
-// Codec makes a record of an entry, and back. Decode sets Stream and Bytes, too; its error wraps ErrRecord where the record is at fault.
+// Codec makes a record of an entry, and an entry of a record. DecodeEntry also sets Stream and Bytes. If the record is
+// at fault, its error wraps ErrRecord.
 type Codec interface {
 	AppendEntry(to []byte, e *Entry) ([]byte, error)
 	DecodeEntry(record []byte) (Entry, error)
 }
 
-// Spooled says what of a stream a spool holds from a process before.
+// Spooled describes the entries of a stream that an earlier process left in a spool.
 type Spooled struct {
 	Entries  int
-	Position delta.Position // with the last entry; zero if none has moved it
+	Position delta.Position // after the last entry; zero if none has moved it
 	At       time.Time
 }
 
-// SpillEvent says what the queue does with its spool.
+// SpillEvent reports how the queue uses its spool.
 type SpillEvent struct {
 	Spilling bool  // entries go to the spool
 	Err      error // why they cannot
@@ -42,24 +43,24 @@ type SpillEvent struct {
 	Bytes    int64
 }
 
-// spill is what a queue holds on disk. Each entry has a number, spooled or not, and a record's index is its entry's number.
-// Held nodes that are also in the spool come before held nodes that are not. The oldest of them is the spool's first record.
-// Records that are not in memory come after all nodes. The queue's lock protects it.
+// spill is the part of a queue on disk. Each entry has a number, spooled or not, and a record's index is its entry's
+// number. Held nodes that are also in the spool come before held nodes that are not. The oldest of them is the spool's
+// first record. Records that are not in memory come after all nodes. The queue's lock protects it.
 type spill struct {
 	records records
 	observe func(SpillEvent)
 	after   time.Duration // Options.SpillAfter
 
-	on      bool // what is enqueued goes to the spool first
+	on      bool // new entries go to the spool first
 	copied  int  // held nodes that are in the spool, too
 	behind  int  // records that are not in memory
-	failing bool // the last attempt failed, and there is need of another
+	failing bool // the last attempt failed, and the queue still has to spill
 	broken  error
 
 	done uint64 // number of the oldest entry that is not committed
 }
 
-// refillBytes bounds what is read back at once: two batches.
+// refillBytes bounds how much one refill reads back: two batches.
 const refillBytes = 32 << 20
 
 func newSpill(o *Options) spill {
@@ -73,7 +74,7 @@ func newSpill(o *Options) spill {
 	return s
 }
 
-// inUse tells whether the queue has a spool.
+// inUse reports whether the queue has a spool.
 func (s *spill) inUse() bool { return s.records.spool != nil }
 
 func (s *spill) event(err error) {
@@ -94,13 +95,13 @@ func (s *spill) succeeded() {
 	}
 }
 
-// overdue says whether what is held, of which this is the oldest, waits for so long that it must outlive the process.
+// overdue reports whether the oldest held entry has waited so long that the entries must survive the process.
 func (s *spill) overdue(oldest *node) bool {
 	return s.inUse() && oldest != nil && time.Since(oldest.since) >= s.after
 }
 
-// begin writes what is held to the spool, so that the spool begins where the record ends. A process that finds the
-// spool after a crash can go on from there (I7). What is held stays in memory as well.
+// begin writes all held entries to the spool, so that the spool begins where the record ends. A process that finds the
+// spool after a crash can go on from there (I7). The entries stay in memory as well.
 func (s *spill) begin(held *memory) bool {
 	for n := held.nodes.head; n != nil; n = n.after {
 		if n.copied {
@@ -116,7 +117,7 @@ func (s *spill) begin(held *memory) bool {
 	return true
 }
 
-// stop ends what begin has begun.
+// stop ends the spilling.
 func (s *spill) stop() {
 	if s.on || s.failing {
 		s.on, s.failing = false, false
@@ -130,7 +131,7 @@ func (s *spill) note(n *node) {
 	s.copied++
 }
 
-// write appends n to the spool, behind all that is there.
+// write appends n to the spool.
 func (s *spill) write(n *node) error {
 	err := s.records.append(s.done+uint64(s.copied+s.behind), n)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *spill) read(into *node) error {
 	return s.records.read(s.records.spool.Next()-uint64(s.behind), into)
 }
 
-// committed counts n committed entries, and releases the records of those that were copied.
+// committed counts n committed entries, and releases the records of the copied ones.
 func (s *spill) committed(n, copies int) {
 	s.done += uint64(n)
 	if copies == 0 {

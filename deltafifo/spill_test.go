@@ -23,7 +23,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo/spool"
 )
 
-// numbered is an object whose resource version is its place in a history, and a codec of such.
+// numbered is an object whose resource version is its place in a history. numberedCodec is a codec of such objects.
 type numbered struct{ metav1.ObjectMeta }
 
 func number(n int, name string) *numbered {
@@ -79,7 +79,7 @@ func spilling(t require.TestingT, dir string, maxBytes int64, events *[]SpillEve
 	}}), s
 }
 
-// database is where batches are committed. It notes with each the offset of the spool.
+// database is a place to commit batches. With each batch it notes the offset of the spool.
 type database struct {
 	rows []string
 	next uint64
@@ -103,7 +103,7 @@ func (d *database) commitNext(t require.TestingT, q *Queue, most, diesAt int) {
 	if diesAt == 2 {
 		return
 	}
-	if diesAt == 3 { // It is committed, the process does not know yet, and a spill begins.
+	if diesAt == 3 { // The batch is committed, the process does not know it yet, and a spill begins.
 		q.backlog.disk.after = 0
 		q.SpillOverdue()
 		return
@@ -111,7 +111,8 @@ func (d *database) commitNext(t require.TestingT, q *Queue, most, diesAt int) {
 	q.Done(len(batch))
 }
 
-// Whenever the process dies, what is committed and what the spool holds follow each other without a break, and nothing twice.
+// Whenever the process dies, the committed entries and the spool follow each other without a break, and no entry comes
+// twice.
 func TestTheSpoolFollowsTheCommitsWheneverTheProcessDies(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
@@ -151,7 +152,7 @@ func TestTheSpoolFollowsTheCommitsWheneverTheProcessDies(t *testing.T) {
 	})
 }
 
-// reborn is a process that goes on from the spool; the server gives what comes after it.
+// reborn is a process that goes on from the spool. The server serves the events after it.
 func reborn(t require.TestingT, dir string, clock func() time.Time, d *database) (q *Queue, s *spool.Spool, served int) {
 	s, err := spool.Open(spool.Options{Dir: dir, MaxBytes: 1 << 20, SegmentBytes: 4 << 10})
 	require.NoError(t, err)
@@ -212,14 +213,14 @@ func TestAFullQueueSpillsAndMemoryStaysBounded(t *testing.T) {
 	require.True(t, a.HasSynced())
 }
 
-func TestOldEntriesGoToTheSpoolThoughThereIsRoom(t *testing.T) {
+func TestOldEntriesGoToTheSpoolEvenIfMemoryHasRoom(t *testing.T) {
 	synctest.Test(t, testWhatWaitsForLong)
 }
 
 func testWhatWaitsForLong(t *testing.T) {
 	dir := t.TempDir()
 	var d database
-	standing := func() time.Time { return time.Unix(1000, 0) } // The clock of the record may.
+	standing := func() time.Time { return time.Unix(1000, 0) } // The clock of the record may stand still.
 	q, s, _ := reborn(t, dir, standing, &d)
 	f := q.FIFO(FIFOOptions{Stream: "a"})
 	require.NoError(t, f.Add(number(1, "x")))
@@ -234,7 +235,7 @@ func testWhatWaitsForLong(t *testing.T) {
 	require.Equal(t, 3, q.Stats().Spooled)
 	require.Equal(t, 3, q.Stats().Entries, "it is still in memory")
 	d.commitNext(t, q, 1, 0)
-	require.False(t, q.Stats().Spilling, "what is left has not waited for long")
+	require.False(t, q.Stats().Spilling, "the held entries have not waited for long")
 	require.NoError(t, s.Close()) // The process dies.
 
 	q, s, served := reborn(t, dir, standing, &d)
@@ -266,14 +267,14 @@ func TestOldEntriesStayInMemoryIfTheDiskTakesNothing(t *testing.T) {
 	require.ErrorIs(t, events[0].Err, errDisk)
 	var d database
 	d.commitNext(t, q, 2, 0)
-	require.Len(t, events, 1, "something still waits that is in memory only")
+	require.Len(t, events, 1, "an entry still waits that is in memory only")
 	d.commitNext(t, q, 2, 0)
-	require.Len(t, events, 2, "nothing has to be spooled")
+	require.Len(t, events, 2, "no entry has to be spooled")
 	require.NoError(t, events[1].Err)
 
 	require.NoError(t, f.Add(number(4, "x")))
 	q.SpillOverdue()
-	require.Len(t, events, 3, "a disk that fails again is told of again")
+	require.Len(t, events, 3, "a disk that fails again is reported again")
 	disk.full.Store(false)
 	q.SpillOverdue()
 	require.Len(t, events, 4)
@@ -281,7 +282,7 @@ func TestOldEntriesStayInMemoryIfTheDiskTakesNothing(t *testing.T) {
 	require.Equal(t, 1, q.Stats().Spooled)
 }
 
-// failingSpool is a disk that does not take what is written.
+// failingSpool is a disk that rejects writes.
 type failingSpool struct {
 	Spool
 	full    atomic.Bool
@@ -301,7 +302,7 @@ func (s *failingSpool) Append(index uint64, record []byte) error {
 	return s.Spool.Append(index, record)
 }
 
-func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
+func TestAFullDiskBlocksTheWatchesUntilItHasRoomAgain(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, working.Close()) }()
@@ -319,7 +320,7 @@ func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
 	require.ErrorIs(t, (<-events).Err, errDisk)
 	require.Empty(t, done)
 	disk.full.Store(false)
-	require.NoError(t, b.Add(number(12, "x")), "whoever comes next tries again")
+	require.NoError(t, b.Add(number(12, "x")), "the next call tries again")
 	require.NoError(t, <-done)
 	e := <-events
 	require.NoError(t, e.Err, "it can be written again")
@@ -331,7 +332,7 @@ func TestADiskThatIsFullHoldsTheWatchesBackUntilItHasRoomAgain(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}, d.rows)
 }
 
-func TestADiskThatStaysFullStillLetsTheQueueDrain(t *testing.T) {
+func TestTheQueueDrainsEvenIfTheDiskStaysFull(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, working.Close()) }()
@@ -360,7 +361,7 @@ func TestADiskThatStaysFullStillLetsTheQueueDrain(t *testing.T) {
 	}
 }
 
-// What is committed leaves, though nothing can be removed from the disk.
+// The queue removes committed entries even if the disk cannot remove anything.
 func TestADiskThatTurnsReadOnlyIsDrained(t *testing.T) {
 	working, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	require.NoError(t, err)
@@ -379,7 +380,7 @@ func TestADiskThatTurnsReadOnlyIsDrained(t *testing.T) {
 	}
 	require.Equal(t, uint64(10), d.next)
 	require.ErrorIs(t, events[1].Err, syscall.EROFS)
-	require.NoError(t, events[len(events)-1].Err, "nothing waits any more")
+	require.NoError(t, events[len(events)-1].Err, "no entry waits any more")
 }
 
 func TestTheOffsetCountsEntriesThatWereNeverSpooled(t *testing.T) {
@@ -398,15 +399,16 @@ func TestTheOffsetCountsEntriesThatWereNeverSpooled(t *testing.T) {
 	require.Equal(t, uint64(5), q.Offset(3))
 }
 
-// What a list is compared with may be on disk: the list waits until it is in memory, and what is spilled meanwhile is known.
-func TestAListIsComparedWithWhatWasSpilled(t *testing.T) {
+// The state for the comparison may be on disk. The list waits until it is in memory, and knows entries that are spilled
+// meanwhile.
+func TestAListIsComparedWithSpilledEntries(t *testing.T) {
 	q, s := spilling(t, t.TempDir(), 1500, nil)
 	defer func() { require.NoError(t, s.Close()) }()
 	f := q.FIFO(FIFOOptions{Stream: "a"})
 	for i := range 10 {
 		require.NoError(t, f.Add(number(i+1, fmt.Sprint("x", i))))
 	}
-	require.False(t, f.Tail().Vacant(), "what is on disk only is not looked at")
+	require.False(t, f.Tail().Vacant(), "entries on disk only are not read")
 	begun, ready := make(chan error, 1), make(chan error, 1)
 	go func() { ready <- f.Tail().AwaitMemory() }()
 	go func() { begun <- f.BeginReplace("expired", "", "10") }()
@@ -454,7 +456,7 @@ func (f *FIFO) behind() int {
 	return f.stream.behind
 }
 
-func TestAClosedQueueLeavesOnDiskWhatIsThere(t *testing.T) {
+func TestAClosedQueueKeepsItsEntriesOnDisk(t *testing.T) {
 	q, s := spilling(t, t.TempDir(), 1000, nil)
 	f := q.FIFO(FIFOOptions{Stream: "a"})
 	for i := range 20 {

@@ -9,35 +9,35 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// stream is what the queue holds of one stream. It outlives a FIFO that is closed with entries held: the next FIFO of
-// the stream must see them.
+// stream holds the queue's entries of one stream. It outlives a FIFO that is closed while entries are held: the next
+// FIFO of the stream must see them.
 type stream struct {
 	handle any
 
-	// feed is held by the call that enqueues, also while it waits for room: what it has compared stays true. It is
-	// taken before the queue's lock.
+	// A call that enqueues holds feed, also while it waits for room. So the result of its comparison stays true. It
+	// locks feed before the queue's lock.
 	feed sync.Mutex
 
-	// The rest is protected by the queue's lock.
+	// The queue's lock protects the rest.
 	first, last *node
 	fifos       int       // that are open
 	arrival     sync.Cond // for Pop: an entry, the end of another Pop, or a Close
 	popping     bool
 	behind      int // entries on disk only
 
-	position     delta.Position // with the last entry; zero at first
+	position     delta.Position // after the last entry; zero at first
 	positionedAt time.Time
 
-	// tails has the last held delta of each key, while users of it exist. It is kept up to date rather than made for
-	// each page of a list, whose earlier pages are usually still held.
-	tails map[string]*node
-	users int
+	// latestByKey has the last held delta of each key, while it has users. It is kept up to date and not rebuilt for
+	// each page of a list, because earlier pages are usually still held.
+	latestByKey map[string]*node
+	users       int
 }
 
-// streams are those of which a queue holds something, or that are fed, by their handles. The queue's lock protects them.
+// streams are the streams with held entries or open FIFOs, by their handles. The queue's lock protects them.
 type streams map[any]*stream
 
-// open gives the stream for another FIFO. mu is the queue's lock.
+// open returns the stream for another FIFO. mu is the queue's lock.
 func (all streams) open(handle any, mu *sync.Mutex) *stream {
 	st := all[handle]
 	if st == nil {
@@ -49,14 +49,14 @@ func (all streams) open(handle any, mu *sync.Mutex) *stream {
 	return st
 }
 
-// forget drops a stream of which nothing is left.
+// forget drops a stream that has neither an open FIFO nor entries.
 func (all streams) forget(st *stream) {
 	if st.fifos == 0 && st.first == nil && st.behind == 0 {
 		delete(all, st.handle)
 	}
 }
 
-// moveLocked notes the position that the stream has with n.
+// moveLocked notes the position of the stream after n.
 func (st *stream) moveLocked(n *node) {
 	if n.entry.Position != "" {
 		n.entry.Move(&st.position)
@@ -64,7 +64,7 @@ func (st *stream) moveLocked(n *node) {
 	}
 }
 
-// linkLocked puts n, which is in memory, behind what is.
+// linkLocked appends n, which is in memory, to the entries of the stream.
 func (st *stream) linkLocked(n *node) {
 	if st.last == nil {
 		st.first = n
@@ -72,47 +72,47 @@ func (st *stream) linkLocked(n *node) {
 		st.last.next = n
 	}
 	st.last = n
-	if st.tails != nil && n.entry.Delta.Type != "" && !n.superseded(st.tails[n.key]) {
-		st.tails[n.key] = n
+	if st.latestByKey != nil && n.entry.Delta.Type != "" && !n.superseded(st.latestByKey[n.key]) {
+		st.latestByKey[n.key] = n
 	}
 	st.arrival.Broadcast()
 }
 
-// leaveLocked removes n, which is the first.
-func (st *stream) leaveLocked(n *node) {
+// removeLocked removes n, the first entry.
+func (st *stream) removeLocked(n *node) {
 	st.first = n.next
 	if st.first == nil {
 		st.last = nil
 	}
-	if st.tails != nil && st.tails[n.key] == n {
-		delete(st.tails, n.key)
+	if st.latestByKey != nil && st.latestByKey[n.key] == n {
+		delete(st.latestByKey, n.key)
 	}
 }
 
-func (st *stream) useTailsLocked() {
+func (st *stream) trackLatestLocked() {
 	st.users++
 	if st.users > 1 {
 		return
 	}
-	st.tails = map[string]*node{}
+	st.latestByKey = map[string]*node{}
 	for n := st.first; n != nil; n = n.next {
 		if n.entry.Delta.Type != "" {
-			st.tails[n.key] = n
+			st.latestByKey[n.key] = n
 		}
 	}
 }
 
-func (st *stream) releaseTailsLocked() {
+func (st *stream) untrackLatestLocked() {
 	st.users--
 	if st.users == 0 {
-		st.tails = nil
+		st.latestByKey = nil
 	}
 }
 
-// tailLocked gives the last held state of key. pending is false if nothing of it is held; alive is false if the last
-// is a deletion.
-func (st *stream) tailLocked(key string) (obj any, alive, pending bool) {
-	n := st.tails[key]
+// latestLocked returns the last held state of key. pending is false if no delta of the key is held. alive is false if
+// the last one is a deletion.
+func (st *stream) latestLocked(key string) (obj any, alive, pending bool) {
+	n := st.latestByKey[key]
 	if n == nil {
 		return nil, false, false
 	}

@@ -1,23 +1,23 @@
 package deltafifo
 
-// syncing tells when the deltas of a FIFO's first list have left the queue: client-go's HasSynced. The queue's lock protects
-// all that changes.
+// syncing implements client-go's HasSynced: it notes when the deltas of a FIFO's first list have left the queue. The
+// queue's lock protects all fields that change.
 type syncing struct {
 	name      string
-	deltas    int // of the FIFO that are held
+	deltas    int // deltas of the FIFO that are held
 	populated bool
-	initial   int // of the first list: how many deltas are still held
+	initial   int // deltas of the first list that are still held
 	over      bool
 	done      chan struct{}
 }
 
-// Name is the name of the FIFO's options.
+// Name returns the name of the FIFO's options.
 func (s *syncing) Name() string { return s.name }
 
 // Done is closed when the FIFO has synced.
 func (s *syncing) Done() <-chan struct{} { return s.done }
 
-// populate notes that a list is in, of which so many deltas are held. Only the first one counts.
+// populate notes that a list is complete, and how many deltas are held. Only the first call counts.
 func (s *syncing) populate(initial int) {
 	if !s.populated {
 		s.populated, s.initial = true, initial
@@ -25,8 +25,8 @@ func (s *syncing) populate(initial int) {
 	}
 }
 
-// left counts a delta that has left the queue.
-func (s *syncing) left() {
+// removed counts a delta that the queue has removed.
+func (s *syncing) removed() {
 	s.deltas--
 	if s.initial > 0 {
 		s.initial--

@@ -12,20 +12,20 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Tail is the state of a stream once all that is held is committed: what is known, as changed by what is held. While a part of
-// the stream is on disk only, nothing can be compared with it.
+// Tail is the state of a stream after all held entries are committed: the known objects, as changed by the held
+// entries. While a part of the stream is on disk only, nothing can be compared with it.
 type Tail struct {
 	feeder *feeder
 	known  cache.KeyListerGetter
 
-	listing bool // a list that is taken in uses the stream's tails; protected by the queue's lock
+	listing bool // a list under way uses latestByKey; the queue's lock protects it
 }
 
 // ErrOnDisk says that a part of the stream is on disk only, so that nothing can be compared with it.
 var ErrOnDisk = errors.New("deltafifo: a part of the stream is on disk")
 
-// Vacant tells whether nothing is alive in the stream once everything that is held is committed. Where that would have to be read from disk,
-// it says no.
+// Vacant reports whether no object of the stream is alive after all held entries are committed. If it would have to
+// read from disk for that, it returns false.
 func (t *Tail) Vacant() bool {
 	t.feeder.stream.feed.Lock()
 	defer t.feeder.stream.feed.Unlock()
@@ -41,16 +41,16 @@ func (t *Tail) Vacant() bool {
 	return true
 }
 
-// AwaitMemory waits until nothing of the stream is on disk only. Then a list can be compared with what is known and held. The
-// error is cache.ErrFIFOClosed.
+// AwaitMemory waits until nothing of the stream is on disk only. Then a list can be compared with the known objects and
+// the held entries. The error is cache.ErrFIFOClosed.
 func (t *Tail) AwaitMemory() error {
 	t.feeder.queue.mu.Lock()
 	defer t.feeder.queue.mu.Unlock()
 	return t.awaitMemoryLocked()
 }
 
-// awaitMemoryLocked waits until nothing of the stream is on disk only: what a list is compared with must be at hand. It is an error if the
-// stream is closed meanwhile.
+// awaitMemoryLocked waits until nothing of the stream is on disk only. It returns an error if the stream is closed
+// meanwhile.
 func (t *Tail) awaitMemoryLocked() error {
 	f := t.feeder
 	for f.stream.behind > 0 {
@@ -62,8 +62,8 @@ func (t *Tail) awaitMemoryLocked() error {
 	return nil
 }
 
-// position gives the resource version up to which the stream is complete with all that was enqueued, and since when. If no list and no
-// bookmark has passed through this queue, it is the newest that was enqueued.
+// position returns the resource version up to which the stream is complete with all enqueued entries, and since when.
+// If no list and no bookmark has passed through this queue, it returns the newest enqueued version.
 func (t *Tail) position() (string, time.Time) {
 	t.feeder.queue.mu.Lock()
 	defer t.feeder.queue.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *Tail) position() (string, time.Time) {
 	return cmp.Or(st.position.Complete, st.position.Newest), st.positionedAt
 }
 
-// completeUntil gives the position of the stream, or what comes before it.
+// completeUntil returns the position of the stream, or begin if that comes earlier.
 func (t *Tail) completeUntil(begin Begin) (rv string, at time.Time) {
 	rv, at = t.position()
 	if begin == (Begin{}) {
@@ -88,8 +88,8 @@ func (t *Tail) completeUntil(begin Begin) (rv string, at time.Time) {
 	return rv, at
 }
 
-// unseen gives the keys, held or known, that were not on the list; in order, so that equal histories give equal records.
-// The held ones are asked for first: what leaves meanwhile is among the known ones.
+// unseen returns the keys, held or known, that were not on the list. They are sorted, so that equal histories give
+// equal records. It reads the held keys first: an entry that is committed meanwhile is among the known ones.
 func (t *Tail) unseen(r *replacement) []string {
 	keys := t.pendingKeys()
 	if t.known != nil {
@@ -100,8 +100,8 @@ func (t *Tail) unseen(r *replacement) []string {
 	return slices.Compact(keys)
 }
 
-// of gives the state of key after all that is held. What is held is looked at first: the consumer changes KnownObjects
-// before it lets entries leave, so that what is no longer held is known.
+// of returns the state of key after all held entries. It reads the held entries first: the consumer changes
+// KnownObjects before it removes entries, so that a removed entry is already known.
 func (t *Tail) of(key string) (any, bool, error) {
 	obj, alive, pending := t.pending(key)
 	if pending || t.known == nil {
@@ -118,20 +118,20 @@ func (t *Tail) getKnown(key string) (any, bool, error) {
 	return obj, exists, nil
 }
 
-// pending gives the last held state of key, as tailLocked does.
+// pending returns the last held state of key, as latestLocked does.
 func (t *Tail) pending(key string) (obj any, alive, pending bool) {
 	t.feeder.queue.mu.Lock()
 	defer t.feeder.queue.mu.Unlock()
-	return t.feeder.stream.tailLocked(key)
+	return t.feeder.stream.latestLocked(key)
 }
 
-// pendingKeys gives the keys of which something is held.
+// pendingKeys returns the keys with a held delta.
 func (t *Tail) pendingKeys() []string {
 	t.feeder.queue.mu.Lock()
 	defer t.feeder.queue.mu.Unlock()
-	tails := t.feeder.stream.tails
-	keys := make([]string, 0, len(tails))
-	for key := range tails {
+	latest := t.feeder.stream.latestByKey
+	keys := make([]string, 0, len(latest))
+	for key := range latest {
 		keys = append(keys, key)
 	}
 	return keys
@@ -143,17 +143,17 @@ func (t *Tail) use() error {
 	if t.feeder.stream.behind > 0 {
 		return ErrOnDisk
 	}
-	t.feeder.stream.useTailsLocked()
+	t.feeder.stream.trackLatestLocked()
 	return nil
 }
 
 func (t *Tail) release() {
 	t.feeder.queue.mu.Lock()
 	defer t.feeder.queue.mu.Unlock()
-	t.feeder.stream.releaseTailsLocked()
+	t.feeder.stream.untrackLatestLocked()
 }
 
-// beginList waits until the stream is in memory, and has its tails kept up to date until endListLocked.
+// beginList waits until the stream is in memory, and keeps latestByKey up to date until endListLocked.
 func (t *Tail) beginList() error {
 	f := t.feeder
 	f.queue.mu.Lock()
@@ -164,7 +164,7 @@ func (t *Tail) beginList() error {
 	if err := t.awaitMemoryLocked(); err != nil {
 		return err
 	}
-	f.stream.useTailsLocked()
+	f.stream.trackLatestLocked()
 	t.listing = true
 	return nil
 }
@@ -172,6 +172,6 @@ func (t *Tail) beginList() error {
 func (t *Tail) endListLocked() {
 	if t.listing {
 		t.listing = false
-		t.feeder.stream.releaseTailsLocked()
+		t.feeder.stream.untrackLatestLocked()
 	}
 }

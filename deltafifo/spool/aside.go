@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// AsidePrefix begins the names of the folders in a spool's for what is set aside.
+// AsidePrefix begins the names of the folders for unusable segments.
 const AsidePrefix = "aside-"
 
-// aside keeps segments that cannot be used in a folder of their own.
+// aside keeps unusable segments in a folder of their own.
 type aside struct {
 	dir      string // of the spool
 	readOnly bool
@@ -29,7 +29,7 @@ func (a *aside) move(segments []*segment) error {
 	return nil
 }
 
-// copy keeps a damaged segment whose beginning goes on being used.
+// copy keeps a copy of a damaged segment. Its beginning stays in use.
 func (a *aside) copy(segment *segment) error {
 	if err := a.make(); err != nil {
 		return err

@@ -14,7 +14,7 @@ type cursor struct {
 	plain   []byte
 }
 
-// read gives the next record, which one of the segments has. It is valid until the next call.
+// read returns the next record of the segments. It is valid until the next call.
 func (c *cursor) read(segments []*segment) ([]byte, error) {
 	packed, err := c.packed(segments)
 	if err == nil {
@@ -48,7 +48,7 @@ func (c *cursor) open(segments []*segment) error {
 			return r.skip(c.index - segment.first)
 		}
 	}
-	return errors.New("it is in no segment")
+	return errors.New("no segment has it")
 }
 
 func (c *cursor) seek(index uint64) {
@@ -56,8 +56,8 @@ func (c *cursor) seek(index uint64) {
 	c.index = index
 }
 
-// leave closes the segment, which is deleted.
-func (c *cursor) leave(segment *segment) {
+// closeIn closes the reader if it reads this segment, which is deleted next.
+func (c *cursor) closeIn(segment *segment) {
 	if c.reading != nil && c.reading.segment == segment {
 		c.close()
 	}

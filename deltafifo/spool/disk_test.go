@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// disk is a file system of its own, of a mebibyte.
+// disk mounts a file system of one mebibyte.
 func disk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func noise(t *testing.T, bytes int) string {
 	return string(text)
 }
 
-func TestAFullDiskLosesNoRecordAndTheSpoolGoesOnWhenItHasRoom(t *testing.T) {
+func TestAFullDiskLosesNoRecordAndTheSpoolContinuesWhenItHasRoom(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200 << 10}
 	s := open(t, o)
 	var want []string
@@ -60,7 +60,7 @@ func TestAFullDiskLosesNoRecordAndTheSpoolGoesOnWhenItHasRoom(t *testing.T) {
 	require.Equal(t, append(want[len(want)-5:], more), rest(t, s))
 }
 
-func TestADiskThatIsReadOnlyIsNamed(t *testing.T) {
+func TestAReadOnlyDiskIsReported(t *testing.T) {
 	dir := disk(t, ",ro")
 	_, err := Open(Options{Dir: dir, MaxBytes: 1 << 20})
 	require.ErrorIs(t, err, syscall.EROFS)
@@ -68,8 +68,8 @@ func TestADiskThatIsReadOnlyIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist, "there is no spool")
 }
 
-// Nothing has to be written at the start, and yet it is better known now than in an outage of the database.
-func TestADiskThatTurnedReadOnlyIsNoticedThoughTheSpoolIsEmpty(t *testing.T) {
+// Open writes nothing here. Still it reports the disk now, and not first in an outage of the database.
+func TestAReadOnlyDiskIsNoticedEvenIfTheSpoolIsEmpty(t *testing.T) {
 	o := Options{Dir: disk(t, ""), MaxBytes: 1 << 20}
 	require.NoError(t, open(t, o).Close())
 	out, err := exec.Command("mount", "-o", "remount,ro", o.Dir).CombinedOutput()
@@ -78,7 +78,7 @@ func TestADiskThatTurnedReadOnlyIsNoticedThoughTheSpoolIsEmpty(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EROFS)
 }
 
-func TestASpoolOnAReadOnlyDiskIsReadEachTimeItIsOpened(t *testing.T) {
+func TestASpoolOnAReadOnlyDiskIsReadAtEachOpen(t *testing.T) {
 	o := Options{Dir: disk(t, ""), SegmentBytes: 200}
 	s := open(t, o)
 	all := fill(t, s, 0, 30)
@@ -108,7 +108,7 @@ func TestASegmentThatCannotBeSyncedHasNoSuccessor(t *testing.T) {
 	whole := s.files.file
 	broken, err := os.Open(whole.Name())
 	require.NoError(t, err)
-	require.NoError(t, broken.Close()) // a file of which nothing is synced
+	require.NoError(t, broken.Close()) // a file that cannot be synced
 	s.files.file = broken
 	require.ErrorIs(t, s.Append(s.Next(), []byte("b")), os.ErrClosed)
 	require.Len(t, s.files.segments, 1)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// files are the segments of a spool, each of which follows the one before.
+// files are the segments of a spool. Each of them continues the previous one.
 type files struct {
 	dir          string
 	readOnly     bool
@@ -35,10 +35,10 @@ func (f *files) empty() bool { return len(f.segments) == 0 }
 
 func (f *files) last() *segment { return f.segments[len(f.segments)-1] }
 
-// full tells whether the next record begins a segment.
+// full reports whether the next record begins a segment.
 func (f *files) full() bool { return f.file == nil || f.last().size >= f.segmentBytes }
 
-// sizeWith is by how much the files grow with a record.
+// sizeWith returns by how much the files grow with a record.
 func (f *files) sizeWith(packed []byte) int64 {
 	size := int64(recordHead + len(packed))
 	if f.full() {
@@ -60,10 +60,10 @@ func (f *files) write(packed []byte) error {
 	return nil
 }
 
-// cut takes back a half-written record. Where even that fails, the next append writes over it.
+// cut removes a half-written record. If that fails, too, the next append overwrites it.
 func (f *files) cut() error { return f.file.Truncate(f.last().size) }
 
-// syncSometimes bounds what a power cut takes. A failed sync is no failed append: the record is there for every reader.
+// syncSometimes bounds the loss of a power cut. A failed sync does not fail the append: every reader sees the record.
 func (f *files) syncSometimes() {
 	if now := time.Now(); now.Sub(f.synced) >= f.syncEvery {
 		f.synced = now
@@ -71,7 +71,7 @@ func (f *files) syncSometimes() {
 	}
 }
 
-// rotate begins a segment with the index where there is none, or the last one is full.
+// rotate begins a segment at the index if there is none, or the last one is full.
 func (f *files) rotate(index uint64) error {
 	if !f.full() {
 		return nil
@@ -105,7 +105,8 @@ func (f *files) appendTo(last *segment, file *os.File) {
 	f.bytes += last.size
 }
 
-// removeFirst leaves a segment that cannot be deleted where it is: a later run of records would not follow it.
+// removeFirst deletes the first segment. If it cannot, the segment stays in use: records of a later run would
+// not continue it.
 func (f *files) removeFirst() error {
 	first := f.segments[0]
 	if !f.readOnly {

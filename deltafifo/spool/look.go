@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Contents is what lies in a spool's folder.
+// Contents is the content of a spool's folder.
 type Contents struct {
 	Bytes int64    `json:"bytes"`           // of the segments that are in use
-	Aside []string `json:"aside,omitempty"` // folders with what could not be used, oldest first
+	Aside []string `json:"aside,omitempty"` // folders with unusable segments, oldest first
 }
 
-// Look says what lies in a folder, whoever has it open. One that is not there holds nothing.
+// Look returns the content of a folder, even if a process has it open. A missing folder counts as empty.
 func Look(dir string) (Contents, error) {
 	var c Contents
 	entries, err := os.ReadDir(dir)
@@ -30,7 +30,7 @@ func Look(dir string) (Contents, error) {
 		case entry.IsDir() && strings.HasPrefix(entry.Name(), AsidePrefix):
 			c.Aside = append(c.Aside, filepath.Join(dir, entry.Name()))
 		case strings.HasSuffix(entry.Name(), suffix):
-			// One that is drained meanwhile holds nothing.
+			// If the segment is drained meanwhile, it holds nothing.
 			if info, err := entry.Info(); err == nil {
 				c.Bytes += info.Size()
 			}

@@ -32,7 +32,7 @@ func (f *files) recover() error {
 	return nil
 }
 
-// keepBeginning goes on with what is whole of a damaged segment, and sets a copy of all of it aside.
+// keepBeginning goes on with the whole part of a damaged segment, and sets a copy of the file aside.
 func (f *files) keepBeginning(damaged *segment) error {
 	if damaged.end == damaged.first {
 		return f.aside.move([]*segment{damaged})
@@ -43,7 +43,7 @@ func (f *files) keepBeginning(damaged *segment) error {
 	return f.adopt(damaged)
 }
 
-// adopt takes a segment as far as it is whole.
+// adopt takes over a segment as far as it is whole.
 func (f *files) adopt(segment *segment) error {
 	if f.readOnly {
 		if segment.end > segment.first {
@@ -53,7 +53,7 @@ func (f *files) adopt(segment *segment) error {
 		return nil
 	}
 	if segment.end == segment.first {
-		// Begun and never written to. The next one will have its name.
+		// The segment was begun and never written. The next one gets its name.
 		return os.Remove(segment.path)
 	}
 	file, err := os.OpenFile(segment.path, os.O_RDWR, 0)

@@ -19,7 +19,7 @@ const (
 	magic      = "kwspool2"
 	suffix     = ".seg"
 	recordHead = 8
-	// maxHeader and maxRecord bound what is believed of a length that is read.
+	// maxHeader and maxRecord bound a length that is read from a file.
 	maxHeader = 64 << 10
 	maxRecord = 1 << 30
 )
@@ -27,7 +27,7 @@ const (
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	errDamaged = errors.New("the file is damaged")
-	// errTorn is damage as a crash makes it: no whole record follows.
+	// errTorn is damage that a crash causes: no whole record follows.
 	errTorn = fmt.Errorf("%w: it is torn", errDamaged)
 )
 
@@ -43,7 +43,7 @@ type segment struct {
 // fixedHead is the size of magic, two indices, and the length of the owner's header.
 const fixedHead = len(magic) + 8 + 8 + 4
 
-// continues tells whether two segments are of one spool, and of one time in which it was not empty.
+// continues reports whether two segments belong to one spool, and to one period in which it was not empty.
 func (s *segment) continues(other *segment) bool {
 	return s.begun == other.begun && bytes.Equal(s.header, other.header)
 }
@@ -120,7 +120,8 @@ func (s *segment) open() (*reader, error) {
 
 func (r *reader) close() { _ = r.file.Close() }
 
-// head reads the header: the index of the segment's first record, the index at which the spool began, and the owner's header.
+// head reads the header: the index of the segment's first record, the index at which the spool began, and the owner's
+// header.
 func (r *reader) head(into *segment) error {
 	fixed := make([]byte, fixedHead)
 	if _, err := io.ReadFull(r.in, fixed); err != nil {
@@ -143,8 +144,8 @@ func (r *reader) head(into *segment) error {
 	return nil
 }
 
-// next gives the next record, compressed. It is io.EOF where the file ends between two records, and errDamaged where what comes is no
-// whole record.
+// next returns the next record, compressed. It returns io.EOF if the file ends between two records, and errDamaged if
+// no whole record comes next.
 func (r *reader) next() ([]byte, error) {
 	var head [recordHead]byte
 	n, err := io.ReadFull(r.in, head[:])
@@ -167,7 +168,7 @@ func (r *reader) next() ([]byte, error) {
 	return r.packed, nil
 }
 
-// readN reads n bytes in steps, so that a damaged length does not take memory for what is not there.
+// readN reads n bytes in steps, so that a damaged length does not allocate memory for data that is not there.
 func readN(in io.Reader, into []byte, n int) ([]byte, error) {
 	const step = 1 << 20
 	for len(into) < n {
@@ -189,7 +190,7 @@ func (r *reader) skip(records uint64) error {
 	return nil
 }
 
-// damaged tells an end within something from a disk that cannot be read.
+// damaged returns errDamaged if the file ends too early. It returns any other error as it is.
 func damaged(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errDamaged
@@ -197,8 +198,8 @@ func damaged(err error) error {
 	return err
 }
 
-// scan reads a whole segment and notes how far it is whole. It is errDamaged where something follows that, and errTorn where that holds no
-// whole record.
+// scan reads a whole segment and notes how far it is whole. If data follows that, it returns errDamaged, and errTorn if
+// no whole record follows.
 func (s *segment) scan() error {
 	file, err := os.Open(s.path)
 	if err != nil {
@@ -247,12 +248,13 @@ func (s *segment) read(r *reader) error {
 	}
 }
 
-// maxSummed bounds what holdsRecord sums up: a second's work, and a thousand times what the end of a record takes.
+// maxSummed bounds the bytes that holdsRecord sums up: a second's work, and a thousand times as much as the end of a
+// record needs.
 const maxSummed = 1 << 32
 
-// holdsRecord tells whether a whole record begins anywhere in data, which follows the whole records. If so, more is damaged
-// than a power cut explains. A cut damages what was being written: its pages are on disk, or zeros, or missing. The answer is
-// also true if the search would take too long (maxSummed).
+// holdsRecord reports whether a whole record begins anywhere in data, which follows the whole records. If so, a power
+// cut does not explain the damage. A cut damages only the part that was being written: its pages are on disk, or zeros,
+// or missing. holdsRecord also returns true if the search would take too long (maxSummed).
 func holdsRecord(data []byte) bool {
 	summed := 0
 	for at := 0; at+recordHead < len(data); at++ {
@@ -271,7 +273,7 @@ func holdsRecord(data []byte) bool {
 	return false
 }
 
-// listSegments gives the segments of a folder in order, by their names.
+// listSegments returns the segments of a folder in order, by their names.
 func listSegments(dir string) ([]*segment, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

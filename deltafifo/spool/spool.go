@@ -23,25 +23,25 @@ var (
 	ErrFull = errors.New("the spool is full")
 	// ErrLocked says that another process has the spool.
 	ErrLocked = errors.New("another process uses the spool")
-	// ErrRead says that other processes read the spool, and nothing else.
+	// ErrRead says that other processes read the spool, and no process writes it.
 	ErrRead = errors.New("another process reads the spool")
 )
 
 // Options configures a Spool.
 type Options struct {
-	// Dir is the folder, made where it is missing. Nothing else may be in it.
+	// Dir is the folder. Open makes it if it is missing. Nothing else may be in it.
 	Dir string
 	// MaxBytes bounds the segments' files.
 	MaxBytes int64
-	// SegmentBytes is from which size on a new segment is begun. Default: DefaultSegmentBytes, or an eighth of MaxBytes if that is less, since
-	// room comes back by whole segments.
+	// SegmentBytes is the size from which on a new segment begins. Default: DefaultSegmentBytes, or an eighth of
+	// MaxBytes if that is less, because room comes back by whole segments.
 	SegmentBytes int64
 	// SyncEvery is how long a record may be unsynced while others are appended. Default: DefaultSyncEvery.
 	SyncEvery time.Duration
-	// ReadOnly changes nothing in the folder, so that a spool on a read-only disk can be read. What would have to be written
-	// is an error that wraps syscall.EROFS. Released records are there again at the next Open.
+	// ReadOnly changes nothing in the folder, so that a spool on a read-only disk can be read. A change that would be
+	// necessary is an error that wraps syscall.EROFS. Released records are there again at the next Open.
 	ReadOnly bool
-	// Shared is for who only reads: others who do may have the folder at the same time, and nobody else.
+	// Shared is for processes that only read: several of them may have the folder at the same time, and no writer may.
 	Shared bool
 }
 
@@ -57,7 +57,7 @@ type Spool struct {
 	packed   []byte
 }
 
-// Open takes the folder, and repairs what a crash has left: see the package's guarantees.
+// Open locks the folder, and repairs it after a crash: see the package's guarantees.
 func Open(o Options) (*Spool, error) {
 	if o.SegmentBytes <= 0 {
 		o.SegmentBytes = min(DefaultSegmentBytes, o.MaxBytes/8)
@@ -67,7 +67,7 @@ func Open(o Options) (*Spool, error) {
 	}
 	how := os.O_RDONLY
 	if !o.ReadOnly {
-		how = os.O_RDWR | os.O_CREATE // a read-only disk is noticed, though nothing is to be written yet
+		how = os.O_RDWR | os.O_CREATE // so a read-only disk is noticed now, even if there is nothing to write yet
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("spool: %w", err)
 		}
@@ -83,7 +83,8 @@ func Open(o Options) (*Spool, error) {
 	return s, nil
 }
 
-// take locks the folder, or says who has it: what others share could be shared with them.
+// take locks the folder. If it cannot, it returns ErrLocked, or ErrRead if the other processes only read: then a shared
+// lock is possible.
 func (s *Spool) take() error {
 	if !s.o.Shared {
 		if locked, err := s.lock.TryLock(); locked || err != nil {
@@ -115,52 +116,54 @@ func (s *Spool) open() error {
 	return nil
 }
 
-// Close lets go of the folder. What is in it stays.
+// Close releases the folder. Its content stays.
 func (s *Spool) Close() error {
 	s.cursor.close()
 	return errors.Join(s.files.close(), s.lock.Close())
 }
 
-// Header is the owner's header, which each segment has: whose records these are. It is nil for a spool that was empty at Open.
+// Header returns the owner's header of each segment: it names the owner of the records. It is nil for a spool that was
+// empty at Open.
 func (s *Spool) Header() []byte { return s.files.header }
 
-// Renew gives an empty spool a header, in the place of any before.
+// Renew gives an empty spool a header, and replaces any earlier one.
 func (s *Spool) Renew(header []byte) error {
 	if !s.files.empty() {
-		return errors.New("spool: another header for a spool that is not empty")
+		return errors.New("spool: cannot renew the header of a spool that is not empty")
 	}
 	s.files.header = header
 	return nil
 }
 
-// Begun is the index of the record with which the spool began when it was last empty. It may be released, or missing.
+// Begun returns the index of the record with which the spool began when it was last empty. That record may be released,
+// or missing.
 func (s *Spool) Begun() uint64 { return s.files.begun }
 
-// First is the index of the oldest record that is not released, Next that of the next one to be appended.
+// First returns the index of the oldest record that is not released.
 func (s *Spool) First() uint64 { return s.released }
 
-// Next is the index that the next record gets.
+// Next returns the index of the next appended record.
 func (s *Spool) Next() uint64 { return s.next }
 
-// Bytes is the size of the segments' files.
+// Bytes returns the size of the segments' files.
 func (s *Spool) Bytes() int64 { return s.files.bytes }
 
-// Aside is the folder into which Open, or SetAside, has moved what could not be used; empty if there was nothing.
+// Aside returns the folder to which Open or SetAside has moved unusable segments. It is empty if there was none.
 func (s *Spool) Aside() string { return s.files.aside.folder }
 
-// Append adds a record under the index Next, or under a later one if the spool is empty. After an error no record was added;
-// Next of an empty spool may be the index then.
+// Append adds a record under the index Next, or under a later one if the spool is empty. After an error no record was
+// added; Next of an empty spool may then be the index.
 func (s *Spool) Append(index uint64, record []byte) (err error) {
 	if s.o.ReadOnly {
 		return fmt.Errorf("spool: append: %w", syscall.EROFS)
 	}
 	if index >= s.next && s.released == s.next {
-		if err := s.Release(index); err != nil { // An earlier try could not delete all of it.
+		if err := s.Release(index); err != nil { // An earlier attempt could not delete everything.
 			return err
 		}
 	}
 	if index != s.next && (index < s.next || !s.files.empty()) {
-		return fmt.Errorf("spool: append record %d where record %d is the next", index, s.next)
+		return fmt.Errorf("spool: append record %d, but record %d is next", index, s.next)
 	}
 	s.packed = s2.Encode(s.packed[:cap(s.packed)], record)
 	if s.files.bytes+s.files.sizeWith(s.packed) > s.o.MaxBytes {
@@ -170,7 +173,7 @@ func (s *Spool) Append(index uint64, record []byte) (err error) {
 		return fmt.Errorf("spool: begin a segment: %w", err)
 	}
 	if err := s.files.write(s.packed); err != nil {
-		s.cursor.close() // It may have read ahead into what is cut now.
+		s.cursor.close() // The cursor may have read ahead into the part that is cut now.
 		return errors.Join(fmt.Errorf("spool: append: %w", err), s.files.cut())
 	}
 	s.next++
@@ -178,7 +181,7 @@ func (s *Spool) Append(index uint64, record []byte) (err error) {
 	return nil
 }
 
-// rotate begins a segment with the index where one is needed.
+// rotate begins a segment at the index, if one is needed.
 func (s *Spool) rotate(index uint64) error {
 	empty := s.files.empty()
 	if err := s.files.rotate(index); err != nil {
@@ -190,8 +193,8 @@ func (s *Spool) rotate(index uint64) error {
 	return nil
 }
 
-// Read gives the next record that was not read yet; ok is false if there is none. The record is valid until the next call. An error is
-// final.
+// Read returns the next record that was not read yet; ok is false if there is none. The record is valid until the next
+// call. An error is final.
 func (s *Spool) Read() (record []byte, ok bool, err error) {
 	if s.cursor.index == s.next {
 		return nil, false, nil
@@ -202,17 +205,18 @@ func (s *Spool) Read() (record []byte, ok bool, err error) {
 	return record, true, nil
 }
 
-// SeekTo lets Read go on at the record with this index, which is not released.
+// SeekTo makes Read go on at the record with this index, which is not released.
 func (s *Spool) SeekTo(index uint64) { s.cursor.seek(index) }
 
-// Release gives up the records before the index. Segments of which nothing is left are deleted; when nothing at all is left, the
-// spool takes no room. If the index is beyond Next, the spool goes on there: a power cut took records that nobody needs.
+// Release drops the records before the index. It deletes segments without any remaining record. If no record remains,
+// the spool takes no room. If the index is beyond Next, the spool goes on at the index: a power cut took only records
+// that are no longer needed.
 func (s *Spool) Release(before uint64) error {
 	s.next = max(s.next, before)
 	s.released = max(s.released, before)
 	s.cursor.index = max(s.cursor.index, s.released)
 	for !s.files.empty() && s.files.segments[0].end <= s.released && (len(s.files.segments) > 1 || s.released == s.next) {
-		s.cursor.leave(s.files.segments[0])
+		s.cursor.closeIn(s.files.segments[0])
 		if err := s.files.removeFirst(); err != nil {
 			return fmt.Errorf("spool: release: %w", err)
 		}
@@ -220,7 +224,8 @@ func (s *Spool) Release(before uint64) error {
 	return nil
 }
 
-// SetAside moves all that is there to a folder of its own, which it returns, and goes on empty. After an error it is to be closed.
+// SetAside moves all segments to a folder of its own, returns the folder, and goes on empty. After an error the caller
+// closes the spool.
 func (s *Spool) SetAside() (folder string, err error) {
 	s.cursor.close()
 	s.released, s.cursor.index = s.next, s.next

@@ -26,7 +26,7 @@ func open(t require.TestingT, o Options) *Spool {
 	return s
 }
 
-// rest reads all that was not read yet.
+// rest reads all records that were not read yet.
 func rest(t require.TestingT, s *Spool) []string {
 	var all []string
 	for {
@@ -47,7 +47,7 @@ func fill(t require.TestingT, s *Spool, from, to int) (all []string) {
 	return all
 }
 
-func TestRecordsComeBackInOrderAndTakeNoRoomOnceReleased(t *testing.T) {
+func TestRecordsComeBackInOrderAndUseNoDiskOnceReleased(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Renew([]byte("mine")))
@@ -76,11 +76,11 @@ func TestAcceptedRecordsSurviveTheProcess(t *testing.T) {
 	s = open(t, Options{Dir: dir, SegmentBytes: 300})
 	require.Equal(t, all, rest(t, s))
 	require.Empty(t, s.Aside())
-	require.Equal(t, fill(t, s, 40, 45), rest(t, s), "it goes on behind")
+	require.Equal(t, fill(t, s, 40, 45), rest(t, s), "it goes on after them")
 	require.NoError(t, s.Close())
 }
 
-// died lets go of the folder as the end of a process does: nothing is flushed.
+// died releases the folder as the end of a process does: it flushes nothing.
 func died(t require.TestingT, s *Spool) {
 	s.cursor.close()
 	if s.files.file != nil {
@@ -89,7 +89,7 @@ func died(t require.TestingT, s *Spool) {
 	require.NoError(t, s.lock.Close())
 }
 
-// Whatever prefix of the bytes is on disk, what is read is a prefix of what was appended, and appending goes on.
+// If a prefix of the bytes is on disk, Read returns a prefix of the appended records, and appending goes on.
 func TestAnyPrefixOfTheBytesIsAPrefixOfTheRecords(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
@@ -128,8 +128,8 @@ func total(segments []*segment) (n int64) {
 	return n
 }
 
-// Whichever byte is damaged, what is read is a prefix, and what follows the damage is kept aside.
-func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
+// If any byte is damaged, Read returns a prefix, and the data after the damage is kept aside.
+func TestADamagedByteEndsTheRecordsAndTheRestIsKept(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "spool")
 		require.NoError(rt, err)
@@ -156,8 +156,8 @@ func TestADamagedByteEndsTheRecordsThereAndTheRestIsKept(t *testing.T) {
 	})
 }
 
-// A power cut leaves any of the pages of what was being written, and zeros for the others.
-func TestATornLastRecordIsCutAndIsNoDamage(t *testing.T) {
+// After a power cut, any page of the part that was being written may be on disk. The others are zeros.
+func TestATornLastRecordIsCutAndDoesNotCountAsDamage(t *testing.T) {
 	zeros := func(n int) []byte { return make([]byte, n) }
 	last := func(whole []byte, size int) []byte { return whole[len(whole)-size:] }
 	for name, cut := range map[string]func(whole []byte, size int) []byte{
@@ -194,8 +194,8 @@ func TestATornLastRecordIsCutAndIsNoDamage(t *testing.T) {
 	}
 }
 
-// The length of a record reaches to behind the end, and yet it is not the last one.
-func TestDamageThatARecordFollowsIsNoTornEnd(t *testing.T) {
+// The damaged length of a record reaches beyond the end of the file, but the record is not the last one.
+func TestDamageBeforeARecordIsNotATornEnd(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	s := open(t, o)
 	all := fill(t, s, 0, 3)
@@ -245,8 +245,8 @@ func TestTheBoundHoldsAndRoomComesBack(t *testing.T) {
 	require.Equal(t, []string{"again"}, rest(t, s))
 }
 
-// What is small is not all of it one segment.
-func TestRoomComesBackWhileASmallSpoolIsReadNotOnlyWhenItIsEmpty(t *testing.T) {
+// A small spool is still several segments.
+func TestASmallSpoolFreesRoomWhileItIsReadNotOnlyWhenItIsEmpty(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	defer func() { require.NoError(t, s.Close()) }()
 	var err error
@@ -258,7 +258,7 @@ func TestRoomComesBackWhileASmallSpoolIsReadNotOnlyWhenItIsEmpty(t *testing.T) {
 	require.NoError(t, s.Append(s.Next(), []byte(noise(t, 10<<10))))
 }
 
-func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
+func TestAFailedAppendAddsNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	all := fill(t, s, 0, 5)
@@ -274,7 +274,7 @@ func TestAFailedAppendLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestOnlyOneProcessHasTheFolder(t *testing.T) {
+func TestOneProcessHasTheFolderAtATime(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	_, err := Open(Options{Dir: dir, MaxBytes: 1})
@@ -283,7 +283,7 @@ func TestOnlyOneProcessHasTheFolder(t *testing.T) {
 	require.NoError(t, open(t, Options{Dir: dir}).Close())
 }
 
-func TestReadersShareTheFolderAndKeepAWriterOut(t *testing.T) {
+func TestReadersShareTheFolderAndExcludeAWriter(t *testing.T) {
 	o := Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
 	writer, err := Open(o)
 	require.NoError(t, err)
@@ -311,25 +311,25 @@ func TestReadersShareTheFolderAndKeepAWriterOut(t *testing.T) {
 }
 
 // The owner numbers its entries, whether they are spooled or not.
-func TestAnEmptySpoolGoesOnAtALaterIndexAndOneThatHoldsSomethingDoesNot(t *testing.T) {
+func TestOnlyAnEmptySpoolGoesOnAtALaterIndex(t *testing.T) {
 	o := Options{Dir: t.TempDir(), SegmentBytes: 200}
 	s := open(t, o)
 	require.NoError(t, s.Renew([]byte("mine")))
 	require.NoError(t, s.Append(7, []byte("a")))
 	require.Equal(t, uint64(7), s.First())
-	require.ErrorContains(t, s.Append(7, []byte("again")), "append record 7 where record 8 is the next")
-	require.ErrorContains(t, s.Append(9, []byte("b")), "append record 9 where record 8 is the next")
+	require.ErrorContains(t, s.Append(7, []byte("again")), "append record 7, but record 8 is next")
+	require.ErrorContains(t, s.Append(9, []byte("b")), "append record 9, but record 8 is next")
 	all := append([]string{"a"}, fill(t, s, 8, 30)...)
 	require.NoError(t, s.Release(20))
 	require.Equal(t, uint64(7), s.Begun())
 	died(t, s)
 
 	s = open(t, o)
-	require.Equal(t, uint64(7), s.Begun(), "though its first records are gone")
+	require.Equal(t, uint64(7), s.Begun(), "though its first records are released")
 	require.NoError(t, s.Release(25))
 	require.Equal(t, all[18:], rest(t, s))
 	require.Error(t, s.Renew([]byte("another's")), "it holds records under the first header")
-	require.NoError(t, s.Release(40), "a power cut may have taken what was released")
+	require.NoError(t, s.Release(40), "a power cut may have taken released records")
 	require.Equal(t, uint64(40), s.Next())
 	require.NoError(t, s.Renew([]byte("another's")))
 	require.NoError(t, s.Append(45, []byte("c")))
@@ -362,8 +362,8 @@ func TestASegmentOfAnotherSpoolEndsTheRecords(t *testing.T) {
 	require.FileExists(t, filepath.Join(s.Aside(), name))
 }
 
-// The next start would set aside what follows it.
-func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
+// The next start would set the records after it aside.
+func TestNothingIsAppendedAfterASegmentThatCannotBeDeleted(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir()})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 3)
@@ -379,7 +379,7 @@ func TestNothingIsAppendedBehindASegmentThatCannotBeDeleted(t *testing.T) {
 	require.NoError(t, os.Remove(stuck+".kept"))
 }
 
-func TestRecordsThatAreSetAsideAreKeptAndTheSpoolGoesOnEmpty(t *testing.T) {
+func TestSetAsideKeepsTheRecordsAndTheSpoolGoesOnEmpty(t *testing.T) {
 	s := open(t, Options{Dir: t.TempDir(), SegmentBytes: 200})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 20)
@@ -411,7 +411,7 @@ func TestTheStateOfAFolderIsReported(t *testing.T) {
 	require.Equal(t, Contents{Aside: []string{folder}}, c)
 }
 
-// Whatever a file holds, the reader ends without a panic and gives no record that its checksum does not cover.
+// For any content of a file, the reader ends without a panic and returns only records with a correct checksum.
 func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()
 	s := open(f, Options{Dir: dir})

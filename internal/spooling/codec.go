@@ -45,7 +45,7 @@ type entryHead struct {
 	Position  string           `json:"position,omitempty"`
 	ListRV    string           `json:"list_rv,omitempty"`
 	Marker    *delta.Marker    `json:"marker,omitempty"`
-	Beside    []entryBeside    `json:"beside,omitempty"`
+	Others    []entryOther     `json:"beside,omitempty"`
 	Bytes     int              `json:"bytes"`
 	Gone      *entryGone       `json:"gone,omitempty"`
 	Decisions []entryExclusion `json:"decisions,omitempty"`
@@ -59,8 +59,8 @@ type entryResource struct {
 	Namespaced bool   `json:"namespaced,omitempty"`
 }
 
-// entryBeside is another stream that the marker is about.
-type entryBeside struct {
+// entryOther is another stream that the marker is about.
+type entryOther struct {
 	Resource entryResource `json:"resource"`
 	FromRV   string        `json:"from_rv,omitempty"`
 	FromTime time.Time     `json:"from_time"`
@@ -100,12 +100,12 @@ func (c Codec) AppendEntry(to []byte, e *deltafifo.Entry) ([]byte, error) {
 		Resource: entryResourceOf(s.Resource()), Type: e.Delta.Type, Source: e.Source, Observed: e.Observed, Position: e.Position,
 		ListRV: e.ListRV, Marker: e.Marker, Bytes: e.Bytes, Decisions: decisionsOf(e),
 	}
-	for _, b := range e.Beside {
+	for _, b := range e.Others {
 		other, ok := b.Stream.(Stream)
 		if !ok {
 			return nil, fmt.Errorf("an entry about a %T cannot be spooled", b.Stream)
 		}
-		head.Beside = append(head.Beside, entryBeside{entryResourceOf(other.Resource()), b.FromRV, b.FromTime})
+		head.Others = append(head.Others, entryOther{entryResourceOf(other.Resource()), b.FromRV, b.FromTime})
 	}
 	var doc []byte
 	switch obj := e.Delta.Object.(type) {
@@ -156,12 +156,12 @@ func (c Codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 		Stream: s, Delta: cache.Delta{Type: head.Type}, Source: head.Source, Observed: head.Observed, Position: head.Position,
 		ListRV: head.ListRV, Marker: head.Marker, Bytes: head.Bytes,
 	}
-	for _, b := range head.Beside {
+	for _, b := range head.Others {
 		other, err := c.Stream(b.Resource.resource())
 		if err != nil {
 			return deltafifo.Entry{}, err
 		}
-		e.Beside = append(e.Beside, deltafifo.Beside{Stream: other, FromRV: b.FromRV, FromTime: b.FromTime})
+		e.Others = append(e.Others, deltafifo.OtherStream{Stream: other, FromRV: b.FromRV, FromTime: b.FromTime})
 	}
 	if items := head.decisions(s); items != nil {
 		e.Attached = items

@@ -61,7 +61,7 @@ func entries(t testing.TB, s Stream) map[string]deltafifo.Entry {
 		"marker": {Stream: s, Observed: seen, Position: "9", Bytes: 256, Marker: &delta.Marker{
 			Kind: delta.Replaced, Cause: "expired", Detail: "why", FromRV: "1", FromTime: seen, ToRV: "9", Appeared: 1, Changed: 2, Vanished: 3, Unchanged: 4}},
 		"beside": {Stream: s, Observed: seen, Bytes: 512, Marker: &delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed", Detail: "why", FromRV: "1", FromTime: seen},
-			Beside: []deltafifo.Beside{{Stream: s, FromRV: "2", FromTime: seen}}},
+			Others: []deltafifo.OtherStream{{Stream: s, FromRV: "2", FromTime: seen}}},
 		"keyframe": {Stream: s, Delta: cache.Delta{Type: delta.Sync, Object: keyframe{widget(t, "7")}}, Source: delta.SourceResync, Observed: seen, Bytes: 900},
 		"gone": {Stream: s, Observed: seen, ListRV: "9", Source: delta.SourceInferred, Bytes: 700,
 			Delta: cache.Delta{Type: delta.Deleted, Object: cache.DeletedFinalStateUnknown{Key: "n/w", Obj: &entryGone{Key: "n/w", UID: "u"}}}},

@@ -184,7 +184,7 @@ func (f *Folder) read(codec deltafifo.Codec) (map[Stream]*Leftover, error) {
 		}
 		s := e.Stream.(Stream)
 		leftOf(left, s).take(s, &e)
-		for _, b := range e.Beside {
+		for _, b := range e.Others {
 			leftOf(left, b.Stream.(Stream)).interrupt(e.Marker)
 		}
 	}

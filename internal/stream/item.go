@@ -32,7 +32,7 @@ func Items(entries []deltafifo.Entry) ([]postgres.Item, error) {
 			return nil, err
 		}
 		items = append(items, item)
-		for _, b := range entries[i].Beside {
+		for _, b := range entries[i].Others {
 			other, ok := b.Stream.(*Stream)
 			if !ok {
 				return nil, fmt.Errorf("an entry of the queue is about no stream but about a %T", b.Stream)

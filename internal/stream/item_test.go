@@ -38,7 +38,7 @@ func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
 	s, other := bare("things"), bare("things")
 	items, err := Items([]deltafifo.Entry{{
 		Stream: s, Observed: seen, Marker: &delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "7", FromTime: seen},
-		Beside: []deltafifo.Beside{{Stream: other, FromRV: "5"}},
+		Others: []deltafifo.OtherStream{{Stream: other, FromRV: "5"}},
 	}})
 	require.NoError(t, err)
 	require.Len(t, items, 2)
