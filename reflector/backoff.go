@@ -10,16 +10,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxRetryAfter bounds what a server may ask for: an absurd Retry-After must
-// not stop a stream for good.
+// maxRetryAfter bounds the pause that a server may request: an absurd Retry-After must not stop a stream for good.
 const maxRetryAfter = 5 * time.Minute
 
-// returnSpread is the time within which all streams come back to a server that
-// has returned.
+// returnSpread is the time within which all streams reconnect to a server that has returned.
 const returnSpread = time.Second
 
-// delays are the growing pauses between retries. They start over when none was
-// needed for backoffReset.
+// delays are the growing pauses between retries. If no pause was needed for backoffReset, they start over.
 type delays struct {
 	initial, current wait.Backoff
 	over             time.Time // when the last pause was over
@@ -29,7 +26,7 @@ func newDelays(backoff wait.Backoff) *delays {
 	return &delays{initial: backoff, current: backoff}
 }
 
-// reset has the next pause be a short one: there was progress.
+// reset makes the next pause short: there was progress.
 func (d *delays) reset() { d.over = time.Time{} }
 
 func (d *delays) next(now time.Time) time.Duration {
@@ -41,38 +38,37 @@ func (d *delays) next(now time.Time) time.Duration {
 	return delay
 }
 
-// retries spaces out what is tried again.
+// retries computes the pauses between retries.
 type retries struct {
-	usual  *delays
-	denied *delays // for what the server refuses
-	left   *delays // for the list after a history was left
-	clock  clock.Clock
+	usual    *delays
+	denied   *delays // if the server refuses
+	reversed *delays // for the list after a reversal
+	clock    clock.Clock
 }
 
 func newRetries(options *Options) *retries {
-	denied, left := *options.Backoff, *options.Backoff
+	denied, reversed := *options.Backoff, *options.Backoff
 	denied.Cap = options.ForbiddenRetry
-	if left.Cap == 0 || left.Cap > leftRetry {
-		left.Cap = leftRetry
+	if reversed.Cap == 0 || reversed.Cap > reversedRetry {
+		reversed.Cap = reversedRetry
 	}
 	return &retries{
-		usual: newDelays(*options.Backoff), denied: newDelays(denied), left: newDelays(left), clock: options.Clock,
+		usual: newDelays(*options.Backoff), denied: newDelays(denied), reversed: newDelays(reversed), clock: options.Clock,
 	}
 }
 
-// progress has the next pause be a short one.
+// progress makes the next pause short.
 func (t *retries) progress() { t.usual.reset() }
 
-// delayAfter is how long to wait after an error, if a history was left or not.
-// A server that names a time gets it, with jitter, so that not all streams come
-// back at once.
-func (t *retries) delayAfter(err error, left bool) time.Duration {
+// delayAfter returns how long to wait after an error. reversed says whether the list after a reversal is due. If the
+// server names a time, the reflector waits that long, with jitter, so that not all streams come back at once.
+func (t *retries) delayAfter(err error, reversed bool) time.Duration {
 	delays := t.usual
 	switch {
 	case kindOf(err) == deniedFailure:
 		delays = t.denied
-	case left:
-		delays = t.left
+	case reversed:
+		delays = t.reversed
 	}
 	delay := delays.next(t.clock.Now())
 	seconds, ok := apierrors.SuggestsClientDelay(err)
@@ -83,11 +79,11 @@ func (t *retries) delayAfter(err error, left bool) time.Duration {
 	return max(delay, asked+rand.N(asked/2+1))
 }
 
-// pause waits, or until the context ends.
+// pause waits for the delay, or until the context ends.
 func (t *retries) pause(ctx context.Context, delay time.Duration) { t.pauseUntil(ctx, delay, nil) }
 
-// pauseUntil waits, or until the context ends or the server has returned. After
-// a long absence most of a pause would still be ahead.
+// pauseUntil waits for the delay, or until the context ends or the server has returned. After a long absence, most of a
+// pause would still be ahead.
 func (t *retries) pauseUntil(ctx context.Context, delay time.Duration, returned <-chan struct{}) {
 	timer := t.clock.NewTimer(delay)
 	defer timer.Stop()

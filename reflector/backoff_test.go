@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func TestAfterAWatchThatWorkedTheNextFailureIsWaitedForAsTheFirst(t *testing.T) {
+func TestAfterAWorkingWatchTheNextFailureHasTheFirstPause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, tries := withPods(2), []time.Time{}
 		working := false

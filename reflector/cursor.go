@@ -10,22 +10,20 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// batchSettle is how long a stream must stay open after a delete to show that
-// no more deletes of the same resource version follow. The server sends them
-// back to back.
+// batchSettle is how long a stream must stay open after a delete to show that no more deletes of the same resource
+// version follow. The server sends them one right after the other.
 const batchSettle = 2 * time.Second
 
-// cursor is a place in a stream, with what has to be left out of a watch that
-// begins there. While the position is open, the server sends the deletes of its
-// newest resource version again.
+// cursor is a place in a stream, with the deletes that a watch from there must skip. While the position is open, the
+// server sends the deletes of its newest resource version again.
 type cursor struct {
 	delta.Position
 
 	deletes    map[identity]struct{} // of Newest, while the position is open
-	lastDelete time.Time             // when the present watch last sent one of them, zero if it did not yet
+	lastDelete time.Time             // when the present watch last sent one of them, zero if it has not
 }
 
-// identity tells objects apart that have no UID, too.
+// identity distinguishes objects, even if they have no UID.
 type identity struct {
 	uid             types.UID
 	namespace, name string
@@ -35,8 +33,8 @@ func identityOf(object metav1.Object) identity {
 	return identity{object.GetUID(), object.GetNamespace(), object.GetName()}
 }
 
-// sighting is what the cursor needs of an event. It is read before the store gets
-// the object, because the store owns the object from then on and may change it (I1).
+// sighting has the fields of an event that the cursor needs. The reflector reads them before the store gets the object:
+// from then on the store owns the object and may change it (I1).
 type sighting struct {
 	kind watch.EventType
 	rv   string
@@ -47,8 +45,8 @@ func sightingOf(kind watch.EventType, object metav1.Object) sighting {
 	return sighting{kind, object.GetResourceVersion(), identityOf(object)}
 }
 
-// repeats reports an event that was seen already and comes again because the
-// watch began before it.
+// repeats reports whether the stream has seen the event already. The server sends it again because the watch began
+// before it.
 func (c *cursor) repeats(event sighting, now time.Time) bool {
 	if event.kind != watch.Deleted || !c.Open() || event.rv != c.Newest {
 		return false
@@ -60,8 +58,7 @@ func (c *cursor) repeats(event sighting, now time.Time) bool {
 	return seen
 }
 
-// saw moves the cursor to an event, never back, and reports whether the position
-// has changed.
+// saw moves the cursor to an event, never back, and reports whether the position has changed.
 func (c *cursor) saw(event sighting, now time.Time) bool {
 	before := c.Position
 	switch event.kind {
@@ -80,11 +77,10 @@ func (c *cursor) saw(event sighting, now time.Time) bool {
 	return c.Position != before
 }
 
-// began notes that another watch is read: what the one before had sent last
-// says nothing about the time since.
+// began notes that another watch is read. The last delete of the previous watch says nothing about the time since.
 func (c *cursor) began() { c.lastDelete = time.Time{} }
 
-// ended notes that a watch has ended which was waited for until now.
+// ended notes that a watch has ended, and that the reflector read it until now.
 func (c *cursor) ended(now time.Time) {
 	if !c.lastDelete.IsZero() && now.Sub(c.lastDelete) >= batchSettle {
 		c.Settle()

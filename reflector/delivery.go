@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// delivery brings events to the store and, I1, only then moves the place.
+// delivery gives events to the store and, I1, only then moves the place.
 type delivery struct {
 	expected expectation
 	out      outlet
@@ -16,7 +16,7 @@ type delivery struct {
 	health   *health
 }
 
-// watched brings an event that a watch has sent, unless the store already has it.
+// watched delivers an event of a watch, unless the store already has it.
 func (d *delivery) watched(event watch.Event, seen sighting) error {
 	if d.place.repeats(seen) {
 		return nil
@@ -32,8 +32,8 @@ func (d *delivery) watched(event watch.Event, seen sighting) error {
 	return nil
 }
 
-// recovered brings an event that no watch has sent. The history goes on with
-// it, so a stream that was interrupted no longer is.
+// recovered delivers an event that no watch has sent. The event shows that the history goes on, so an interrupted
+// stream resumes.
 func (d *delivery) recovered(event watch.Event) error {
 	object, err := meta.Accessor(event.Object)
 	if err != nil {

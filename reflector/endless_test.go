@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// paged is a source whose lists are given page by page, and whose watches are silent.
+// paged returns a source whose lists come page by page, and whose watches are silent.
 func paged(page func(metav1.ListOptions) (runtime.Object, error)) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListFunc:  page,
@@ -20,7 +20,7 @@ func paged(page func(metav1.ListOptions) (runtime.Object, error)) *cache.ListWat
 	}
 }
 
-func TestAListWhoseTokensRepeatEndsWithAnErrorThatTheStoreGets(t *testing.T) {
+func TestAListWithRepeatedTokensEndsWithAnErrorForTheStore(t *testing.T) {
 	for name, test := range map[string]struct{ cycle, pages int }{"the same token": {1, 2}, "three in turn": {3, 4}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -42,14 +42,14 @@ func TestAListWhoseTokensRepeatEndsWithAnErrorThatTheStoreGets(t *testing.T) {
 	}
 }
 
-func TestARecoveryWhoseListsNeverEndIsGivenUp(t *testing.T) {
+func TestARecoveryWithEndlessListsIsAborted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
 		s.write(watch.Modified, "a")
 		s.forget()
 		asked := 0
-		var told []Recovery
+		var recoveries []Recovery
 		source := &cache.ListWatch{
 			WatchFunc: s.Watch,
 			ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
@@ -62,11 +62,11 @@ func TestARecoveryWhoseListsNeverEndIsGivenUp(t *testing.T) {
 			},
 		}
 		r := NewReflectorWithOptions(source, &v1.Pod{}, store, Options{
-			ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { told = append(told, r) }},
+			ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { recoveries = append(recoveries, r) }},
 		})
 		start(t, r)
-		require.Len(t, told, 1)
-		require.False(t, told[0].Complete)
+		require.Len(t, recoveries, 1)
+		require.False(t, recoveries[0].Complete)
 		require.Equal(t, 2, asked)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// expectation is what an object must be to go to the store.
+// expectation is the type that an object must have to go to the store.
 type expectation struct {
 	goType reflect.Type             // nil: any
 	gvk    *schema.GroupVersionKind // nil: any
@@ -58,14 +58,13 @@ func (e expectation) metadata(object runtime.Object) (metav1.Object, error) {
 	return metadata, nil
 }
 
-// isTable recognises the server's representation for printing, which has no
-// objects in it.
+// isTable reports whether an object is the server's representation for printing, which holds no objects.
 func isTable(object runtime.Object) bool {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
-// sizeOf is how many bytes an object says it holds, 0 if it does not say.
+// sizeOf returns the Size of an object in bytes, 0 if it has no such method.
 func sizeOf(object any) int64 {
 	if sized, ok := object.(interface{ Size() int }); ok {
 		return int64(sized.Size())

@@ -9,24 +9,24 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// failureKind says what follows from an error that ends a list or a watch.
+// failureKind is the consequence of an error that ends a list or a watch.
 type failureKind int
 
 const (
 	// transientFailure: try again at the same place.
 	transientFailure failureKind = iota
-	// storeFailure: the store did not accept something; the position stays.
+	// storeFailure: the store rejected something; the position stays.
 	storeFailure
-	// deniedFailure: the server refuses the resource; ask again slowly.
+	// deniedFailure: the server refuses the resource; try again slowly.
 	deniedFailure
-	// poisonFailure: something at this place of the stream cannot be served or
-	// understood; if it stays so, only a list leads past it.
+	// poisonFailure: the server cannot serve something at this place of the stream, or the reflector cannot read it. If
+	// that stays so, only a list leads past it.
 	poisonFailure
-	// unusableFailure: a list that cannot be understood or continued.
+	// unusableFailure: the reflector cannot read or continue a list.
 	unusableFailure
 )
 
-// failure is an error whose kind was known where it arose.
+// failure is an error with a known kind.
 type failure struct {
 	kind failureKind
 	err  error
@@ -36,15 +36,15 @@ func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
 var (
-	// errShortWatch is a watch that ended at once and empty-handed: opening the
-	// next one without a pause would be a busy loop.
+	// errShortWatch is a watch that ended at once without an event: to open the next one without a pause would be a
+	// busy loop.
 	errShortWatch = errors.New("watch ended within a second without an event")
-	// errSilent is a watch that sent bookmarks once and now sends nothing, or
-	// that does not say what is known to have happened.
+	// errSilent is a watch that sent bookmarks once and now sends nothing, or that does not serve changes that are
+	// known to have happened.
 	errSilent = errors.New("watch fell silent")
 )
 
-// kindOf classifies an error, except that a watch's expiry is handled before.
+// kindOf classifies an error. The caller has handled a watch's expiry before.
 func kindOf(err error) failureKind {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.kind
@@ -59,9 +59,8 @@ func kindOf(err error) failureKind {
 	}
 }
 
-// inStream gives the failure that an ERROR event stands for. Refusals and
-// overload are what they would be as an answer to a request; anything else may
-// be due to the event that should have come in its stead.
+// inStream returns the failure for an ERROR event. Refusals and overload mean the same as in the answer to a request.
+// Any other error may be due to the event that should have come instead.
 func inStream(err error) error {
 	if isExpired(err) || isBusy(err) || deniedCause(err) != "" {
 		return err
@@ -69,20 +68,20 @@ func inStream(err error) error {
 	return &failure{kind: poisonFailure, err: err}
 }
 
-// isExpired reports 410. Servers before 1.18 sent reason Gone, later ones send
-// Expired (client-go's reflector accepts both as well).
+// isExpired reports whether an error is a 410. Servers before 1.18 sent reason Gone, later ones send Expired
+// (client-go's reflector accepts both as well).
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// isBusy reports that the server is overloaded or not ready: that says nothing
-// about the place in the stream.
+// isBusy reports whether the server is overloaded or not ready. Such an error says nothing about the place in the
+// stream.
 func isBusy(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// isClientError reports that the server understood the request and rejects it.
+// isClientError reports whether the server understood the request and rejects it.
 func isClientError(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || isBusy(err) || isExpired(err) {
@@ -92,12 +91,12 @@ func isClientError(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
-// isRefusal reports 401 and 403.
+// isRefusal reports whether an error is a 401 or 403.
 func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// deniedCause names the cause for which a resource is denied, "" if it is not.
+// deniedCause returns the cause for which a resource is denied, "" if it is not.
 func deniedCause(err error) delta.Cause {
 	switch {
 	case apierrors.IsForbidden(err):

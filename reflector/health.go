@@ -12,30 +12,28 @@ import (
 )
 
 const (
-	// unreachableAfter is how long a stream may fail before it is said to be
-	// interrupted: what is shorter is an ordinary hiccup.
+	// unreachableAfter is how long a stream may fail before the store learns that it is interrupted. A shorter failure
+	// is an ordinary hiccup.
 	unreachableAfter = 30 * time.Second
-	// refusedAfter is the same for a stream that is recorded and answered 401 or
-	// 403: an API server that starts does so until it has read who may do what.
+	// refusedAfter is the same for a recorded stream that gets 401 or 403. An API server that starts answers so until
+	// it has read its authorization rules.
 	refusedAfter = 10 * time.Second
-	// poisonLimit is how many times the same place may fail in the same way
-	// before a list is tried to get past it.
+	// poisonLimit is how many times the same place may fail in the same way before the reflector lists to get past it.
 	poisonLimit = 5
-	// poisonMemory is how far apart failures of one series may be. A place that
-	// cannot be served fails whenever it is watched, one that failed because
-	// the server was ill does not.
+	// poisonMemory is how far apart failures of one series may be. If the server cannot serve a place, every watch
+	// fails there. If the server was only ill, later watches do not fail.
 	poisonMemory = 10 * time.Minute
 )
 
-// health tells the store when the stream cannot go on, and when it does again. It remembers the failures since a watch has
-// worked or a list was completed.
+// health notifies the store when the stream cannot go on, and when it does again. It counts the failures since a watch
+// has worked or a list was completed.
 type health struct {
 	out         outlet
 	place       *place
 	clock       clock.PassiveClock
 	undecodable func(places int) // Hooks.Undecodable
 
-	interrupted  delta.Cause // the cause that the store was told, "" if none
+	interrupted  delta.Cause // the cause that the store knows, "" if none
 	failingSince time.Time   // zero: nothing has failed
 	refusedSince time.Time   // zero: the last failure was not 401 or 403
 	unproven     bool        // a list was completed, no watch has worked since
@@ -49,9 +47,8 @@ type poison struct {
 	last     time.Time
 }
 
-// failed notes an error after which a pause is due, and tells the store if the
-// stream is interrupted by it. It returns the error, and the list that may lead
-// past it, nil if none is due.
+// failed notes an error after which a pause is due. If the error interrupts the stream, failed notifies the store. It
+// returns the error, and the list that may lead past it, nil if none is due.
 func (h *health) failed(err error) (*relist, error) {
 	kind := kindOf(err)
 	if err == nil || kind == storeFailure {
@@ -76,8 +73,7 @@ func (h *health) failed(err error) (*relist, error) {
 	return due, err
 }
 
-// interruption is the cause for which the stream cannot go on, "" while the
-// failure may pass by itself.
+// interruption returns the cause for which the stream cannot go on, "" while the failure may still be temporary.
 func (h *health) interruption(kind failureKind, err error) delta.Cause {
 	switch {
 	case isRefusal(err) && h.place.recorded() && h.clock.Since(h.refusedSince) < refusedAfter:
@@ -87,7 +83,7 @@ func (h *health) interruption(kind failureKind, err error) delta.Cause {
 	case kind == unusableFailure, kind == poisonFailure && h.poison.count > poisonLimit:
 		return delta.CauseUndecodable
 	case kind == poisonFailure && h.poison.count > 1:
-		return "" // The server answers. The next tries tell whether the place can be read.
+		return "" // The server answers. The next tries show whether the place can be read.
 	case h.clock.Since(h.failingSince) >= unreachableAfter:
 		return delta.CauseUnreachable
 	default:
@@ -95,8 +91,8 @@ func (h *health) interruption(kind failureKind, err error) delta.Cause {
 	}
 }
 
-// interrupt tells the store once. That a server which refused cannot be reached
-// any more is no news.
+// interrupt notifies the store once. If the server refused before and is now unreachable, the store already knows
+// enough.
 func (h *health) interrupt(cause delta.Cause, err error) error {
 	known := h.interrupted
 	if known == cause || known != "" && cause == delta.CauseUnreachable {
@@ -109,9 +105,8 @@ func (h *health) interrupt(cause delta.Cause, err error) error {
 	return nil
 }
 
-// notePoison counts a failure, and returns a list when there have been enough.
-// The list is tentative: if the server cannot give it either, the fault is the
-// server's and not the place's, and the history must not be given up.
+// notePoison counts a failure, and returns a list when there have been enough. The list is tentative: if the server
+// cannot give it either, the fault is the server's and not the place's, and the stream keeps its history.
 func (h *health) notePoison(err error) *relist {
 	p, what, now := &h.poison, whatFailed(err), h.clock.Now()
 	if p.at != h.place.at.Newest || p.what != what || now.Sub(p.last) > poisonMemory {
@@ -132,8 +127,8 @@ func (h *health) notePoison(err error) *relist {
 	}
 }
 
-// whatFailed is what identical failures have in common: a message may carry
-// times and request identifiers, a status code and reason do not.
+// whatFailed returns the common part of identical failures. A message may have times and request identifiers; a status
+// code and reason do not.
 func whatFailed(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -142,7 +137,7 @@ func whatFailed(err error) string {
 	return "not understood"
 }
 
-// goesOn tells the store that the history goes on.
+// goesOn notifies the store that the history goes on.
 func (h *health) goesOn() error {
 	if h.interrupted == "" {
 		return nil
@@ -154,9 +149,8 @@ func (h *health) goesOn() error {
 	return nil
 }
 
-// works notes that a watch works: whatever had failed before, nothing was lost by
-// it. The poison counter stands: it is about one place, and a stream that fails
-// there may well work for a while.
+// works notes that a watch works, so earlier failures have lost nothing. The poison counter keeps its value: it counts
+// failures at one place, and a stream that fails there may work for a while.
 func (h *health) works() error {
 	if err := h.goesOn(); err != nil {
 		return err
@@ -165,7 +159,7 @@ func (h *health) works() error {
 	return nil
 }
 
-// listed notes that a list was completed. The list itself has told the store.
+// listed notes that a list was completed. The list itself has notified the store.
 func (h *health) listed() {
 	h.interrupted, h.failingSince, h.refusedSince, h.unproven = "", time.Time{}, time.Time{}, true
 	h.poison = poison{}

@@ -78,7 +78,7 @@ func TestARefusedWatchThatIsAllowedAgainHasLostNothing(t *testing.T) {
 	}
 }
 
-// everyFourSeconds has a stream that is refused that often be interrupted by the fourth refusal.
+// everyFourSeconds is a backoff with which the fourth refusal interrupts a stream.
 var everyFourSeconds = &wait.Backoff{Duration: 4 * time.Second, Factor: 1, Steps: math.MaxInt}
 
 func forbiddenFourTimes() []watchPlan {
@@ -87,7 +87,7 @@ func forbiddenFourTimes() []watchPlan {
 
 func TestARefusalThatPassesWithinSecondsIsNoInterruption(t *testing.T) {
 	passing := refusals()
-	delete(passing, string(delta.CauseNotFound)) // says that the resource is gone
+	delete(passing, string(delta.CauseNotFound)) // means that the resource is gone
 	for cause, refusal := range passing {
 		t.Run(cause, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestARefusalThatPassesWithinSecondsIsNoInterruption(t *testing.T) {
 	}
 }
 
-func TestAnIdleStreamCountsAsResumedOnceItHasLasted(t *testing.T) {
+func TestAnIdleStreamCountsAsResumedAfterAWhile(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(forbiddenFourTimes()...)
@@ -116,7 +116,7 @@ func TestAnIdleStreamCountsAsResumedOnceItHasLasted(t *testing.T) {
 	})
 }
 
-func TestAHistoryThatExpiredWhileRefusedIsListedForTheRefusal(t *testing.T) {
+func TestAHistoryThatExpiredDuringARefusalIsListedWithTheRefusal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(forbiddenFourTimes()...)
@@ -129,7 +129,7 @@ func TestAHistoryThatExpiredWhileRefusedIsListedForTheRefusal(t *testing.T) {
 	})
 }
 
-func TestAServerThatCannotBeReachedForAWhileIsAnInterruption(t *testing.T) {
+func TestAServerThatIsUnreachableForAWhileIsAnInterruption(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		down := true
@@ -141,7 +141,7 @@ func TestAServerThatCannotBeReachedForAWhileIsAnInterruption(t *testing.T) {
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
 		pass(unreachableAfter - time.Second)
-		require.Empty(t, store.calls(), "a hiccup is not worth a word")
+		require.Empty(t, store.calls(), "a hiccup is not reported")
 		pass(10 * time.Minute)
 		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
 		s.set(func() { down = false })
@@ -151,7 +151,7 @@ func TestAServerThatCannotBeReachedForAWhileIsAnInterruption(t *testing.T) {
 	})
 }
 
-func TestARefusalReplacesAnOutageAsCauseAndNotTheOtherWayRound(t *testing.T) {
+func TestARefusalReplacesAnOutageAsCauseAndNotViceVersa(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		answer := refused()
@@ -166,7 +166,7 @@ func TestARefusalReplacesAnOutageAsCauseAndNotTheOtherWayRound(t *testing.T) {
 	})
 }
 
-func TestAnInterruptionThatTheStoreCannotTakeIsRepeated(t *testing.T) {
+func TestAnInterruptionThatTheStoreRejectsIsRepeated(t *testing.T) {
 	for _, method := range []string{"interrupted", "resumed"} {
 		inBubble(t, func(t *testing.T) {
 			s, failures := newServer(9), 1
@@ -205,7 +205,7 @@ func TestAnAbsurdRetryAfterDoesNotStopAStreamForGood(t *testing.T) {
 	require.LessOrEqual(t, r.retries.delayAfter(tooMany(1_000_000), false), 2*maxRetryAfter)
 }
 
-func TestAnInterruptionThatWasSaidBeforeIsTakenBackWhenTheStreamGoesOn(t *testing.T) {
+func TestAnEarlierInterruptionIsTakenBackWhenTheStreamGoesOn(t *testing.T) {
 	for name, options := range map[string]Options{
 		"from a position":               {ResourceVersion: "9"},
 		"from before the first objects": {StartResourceVersion: "9"},

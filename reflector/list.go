@@ -13,11 +13,11 @@ import (
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
-// listTries is how many generations of a list are begun before a pause. The
-// last one asks for everything in one page, which cannot lose its snapshot.
+// listTries is how many times the reflector starts a list before a pause. The last try requests everything in one page,
+// which cannot lose its snapshot.
 const listTries = 3
 
-// errNewGeneration is why a list must begin anew: its snapshot is gone.
+// errNewGeneration says that a list must start over: its snapshot is gone.
 var errNewGeneration = errors.New("the list's snapshot was lost between pages")
 
 // relist is a list that is due.
@@ -28,7 +28,7 @@ type relist struct {
 	tentative bool
 }
 
-// lister brings consistent lists to the store.
+// lister gives consistent lists to the store.
 type lister struct {
 	pending *relist // a list must come before the next watch
 
@@ -43,13 +43,12 @@ type lister struct {
 
 // due reports whether a list must come before the next watch.
 func (l *lister) due() bool {
-	return l.place.at.Newest == "" || l.pending != nil || l.timeline.left != ""
+	return l.place.at.Newest == "" || l.pending != nil || l.timeline.reversed != ""
 }
 
-// list brings one consistent list to the store. It returns what was read of the
-// watch in the meantime, nil if nothing was.
+// list gives one consistent list to the store. It returns the watch that was read in the meantime, nil if none was.
 func (l *lister) list(ctx context.Context) (*openWatch, error) {
-	// Not within the gate: others can list meanwhile, and what is listed is new when the store takes it in.
+	// The wait is outside the gate: other streams can list meanwhile, and the list is still new when the store gets it.
 	if err := l.options.BeforeList(ctx); err != nil {
 		return nil, fmt.Errorf("list %s: %w", l.source.what, err)
 	}
@@ -64,7 +63,7 @@ func (l *lister) list(ctx context.Context) (*openWatch, error) {
 		if !errors.Is(err, errNewGeneration) {
 			break
 		}
-		l.log.InfoContext(ctx, "list begins anew", "error", err)
+		l.log.InfoContext(ctx, "the list starts over", "error", err)
 	}
 	if err != nil {
 		return nil, l.failed(err)
@@ -72,7 +71,7 @@ func (l *lister) list(ctx context.Context) (*openWatch, error) {
 	return ahead, nil
 }
 
-// limit is how many objects to ask for in the first page; 0 means all.
+// limit returns how many objects the first page requests; 0 means all.
 func (l *lister) limit(try int) int64 {
 	if try == listTries-1 {
 		return 0
@@ -80,8 +79,7 @@ func (l *lister) limit(try int) int64 {
 	return l.source.pages.limit()
 }
 
-// failed withdraws a tentative list. A request that was rejected is no
-// evidence about a place in the stream.
+// failed withdraws a tentative list. A rejected request is no evidence about a place in the stream.
 func (l *lister) failed(err error) error {
 	if l.pending != nil && l.pending.tentative {
 		l.pending = nil
@@ -102,7 +100,7 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err
 		}
 	}()
 	var pages paging.Guard
-	// Resource version "": the newest, not what a cache may hold.
+	// Resource version "" requests the newest state, not the state of a cache.
 	for next := ""; ; {
 		p, err := l.source.fetch(ctx, metav1.ListOptions{Limit: limit, Continue: next})
 		if err != nil {
@@ -130,35 +128,35 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err
 	}
 }
 
-// trusted gives the first page of the list to record, if p shows what is. If others of the same etcd were listed at another
-// resource version, it is the page there: what is between would be of no stream for certain. If the server does not give
-// that page, p will do.
+// trusted returns the first page of the list to record, if p shows the present state. If other streams of the same etcd
+// were listed at another resource version, it returns the page at that version. Otherwise, the revisions in between could
+// not be attributed to any stream. If the server does not give that page, it returns p.
 func (l *lister) trusted(ctx context.Context, p page, limit int64) (page, error) {
 	at, err := l.timeline.trust(ctx, p)
 	if err != nil || at == "" || at == p.rv {
 		return p, err
 	}
-	beside, err := l.source.fetch(ctx, metav1.ListOptions{
+	exact, err := l.source.fetch(ctx, metav1.ListOptions{
 		Limit: limit, ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
-	if err != nil || beside.rv != at {
-		l.log.DebugContext(ctx, "not listed where others were", "resource_version", at, "error", err)
+	if err != nil || exact.rv != at {
+		l.log.DebugContext(ctx, "cannot list at the resource version of other streams", "resource_version", at, "error", err)
 		return p, nil
 	}
-	return beside, nil
+	return exact, nil
 }
 
 // generation is one list on its way to the store.
 type generation struct {
 	l     *lister
 	rv    string // the list's, "" before the first page
-	begun bool   // the store knows of it
-	items []any  // for a store that wants them all at once
+	begun bool   // the store knows the list
+	items []any  // for a store that needs all items at once
 	late  []error
 	ahead *lookahead // reads the watch while further pages come
 }
 
-// pageFailed tells an expired snapshot from other failures.
+// pageFailed distinguishes an expired snapshot from other failures.
 func (g *generation) pageFailed(err error) error {
 	if g.begun && isExpired(err) {
 		return fmt.Errorf("%w: %w", errNewGeneration, err)
@@ -166,7 +164,7 @@ func (g *generation) pageFailed(err error) error {
 	return err
 }
 
-// accept brings one page to the store.
+// accept gives one page to the store.
 func (g *generation) accept(ctx context.Context, p page) error {
 	if g.begun && p.rv != g.rv {
 		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
@@ -208,8 +206,8 @@ func (g *generation) begin(ctx context.Context, p page) error {
 	}
 	g.begun = true
 	if g.l.pending != nil {
-		// I3: what the list shows is recorded before its end. The history from
-		// before it would come too late.
+		// I3: the store records items of the list before the list ends. History from before the list would come too
+		// late.
 		g.l.pending.tentative = false
 	}
 	g.l.options.Hooks.Relist(cause)
@@ -221,17 +219,16 @@ func (g *generation) begin(ctx context.Context, p page) error {
 	return nil
 }
 
-// cause says why there is a list, and in detail what led to it. If the stream
-// was interrupted, that is the cause: a history that expired meanwhile is its
-// consequence.
+// cause returns the cause of the list, and the details. If the stream was interrupted, that is the cause: the expired
+// history is its consequence.
 func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 	l, details := g.l, []string{}
 	cause = l.options.ListCause
 	switch {
 	case !l.place.recorded():
-	case l.timeline.left != "":
+	case l.timeline.reversed != "":
 		cause = delta.CauseHistoryReversed
-		details = append(details, l.timeline.left)
+		details = append(details, l.timeline.reversed)
 	case delta.Precedes(p.rv, l.place.at.Newest):
 		cause = delta.CauseHistoryReversed
 		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, l.place.at.Newest))
@@ -249,13 +246,11 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 	return cause, strings.Join(details, "; ")
 }
 
-// finish closes the list in the store and, I1, only then takes its resource
-// version for the position.
+// finish closes the list in the store and, I1, only then makes its resource version the position.
 func (g *generation) finish() (*openWatch, error) {
 	l := g.l
 	if len(g.late) > 0 {
-		// The list was announced before these were met: they need a word of
-		// their own (I3).
+		// These items came after the announcement of the list, so they need an announcement of their own (I3).
 		if err := l.out.interrupted(delta.CauseUndecodable, undecodableItems(g.late)); err != nil {
 			return nil, err
 		}
@@ -263,7 +258,7 @@ func (g *generation) finish() (*openWatch, error) {
 	if err := g.end(); err != nil {
 		return nil, err
 	}
-	l.pending, l.timeline.left = nil, ""
+	l.pending, l.timeline.reversed = nil, ""
 	l.health.listed()
 	l.place.listed(g.rv)
 	if g.ahead == nil {
@@ -279,7 +274,7 @@ func (g *generation) end() error {
 	return storeFailed("end replace", g.rv, g.l.out.paged.EndReplace(g.rv))
 }
 
-// abort undoes a list that was not completed.
+// abort aborts a list that is not complete.
 func (g *generation) abort() {
 	if g.ahead != nil {
 		g.ahead.discard()

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// withPods is a server that has pods a, b, c … at versions 1, 2, 3 …
+// withPods returns a server with pods a, b, c … at versions 1, 2, 3 …
 func withPods(n int) *server {
 	s := newServer(0)
 	for i := range n {
@@ -28,7 +28,7 @@ func withPods(n int) *server {
 	return s
 }
 
-func TestAListIsReadInPagesThatGoToTheStoreOneByOne(t *testing.T) {
+func TestAListIsReadInPagesAndThePagesGoToTheStoreOneByOne(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, pages := withPods(5), &ledger{}, 0
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
@@ -59,9 +59,9 @@ func TestTheWatchIsOpenedAtTheFirstPageAndDeliveredAfterTheLast(t *testing.T) {
 		synctest.Wait()
 		watches, _ := s.requests()
 		require.Equal(t, []string{"3"}, watches)
-		s.forget() // the history before now is lost to a watch that would begin only now
+		s.forget() // the history before now is lost for a watch that would begin only now
 		s.mu.Lock()
-		s.forgotten = 3 // but the list's own snapshot is not
+		s.forgotten = 3 // but the list's own snapshot is still there
 		s.mu.Unlock()
 		close(atPage)
 		synctest.Wait()
@@ -74,7 +74,7 @@ func TestTheWatchIsOpenedAtTheFirstPageAndDeliveredAfterTheLast(t *testing.T) {
 	})
 }
 
-func TestAWatchThatEndsDuringAListIsOpenedAgainWhereItWas(t *testing.T) {
+func TestAWatchThatEndsDuringAListIsOpenedAgainAtItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := withPods(3), &ledger{}
 		atPage := make(chan struct{})
@@ -133,7 +133,7 @@ func TestAWatchIsReadAheadOnlyUpToABound(t *testing.T) {
 	})
 }
 
-func TestASnapshotThatExpiresBetweenPagesBeginsAnewAndAtLastInOnePage(t *testing.T) {
+func TestAListWithoutItsSnapshotStartsOverAndComesAtLastInOnePage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := withPods(3), &ledger{}
 		s.onList = func(o metav1.ListOptions) error {
@@ -174,7 +174,7 @@ func TestPagesOfDifferentVersionsAreNeverMixed(t *testing.T) {
 	})
 }
 
-func TestAStoreErrorInAListAbortsItAndLeavesThePosition(t *testing.T) {
+func TestAStoreErrorInAListAbortsItAndDoesNotMoveThePosition(t *testing.T) {
 	for _, method := range []string{"begin", "page", "end"} {
 		t.Run(method, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAStoreErrorInAListAbortsItAndLeavesThePosition(t *testing.T) {
 	}
 }
 
-func TestPagesAdaptToTheWeightOfObjects(t *testing.T) {
+func TestPagesAdaptToTheSizeOfObjects(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := withPods(12)
 		weight := int64(pod("a", "1").Size())
@@ -211,7 +211,7 @@ func TestPagesAdaptToTheWeightOfObjects(t *testing.T) {
 	})
 }
 
-func TestListsWaitAtTheGateAndLeaveIt(t *testing.T) {
+func TestListsWaitAtTheGateAndReleaseIt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		gate, inside := make(chan struct{}, 1), 0
 		enter := func(ctx context.Context) (func(), error) {
@@ -242,7 +242,7 @@ func TestListsWaitAtTheGateAndLeaveIt(t *testing.T) {
 	})
 }
 
-func TestAListThatIsOlderThanTheRecordIsCalledHistoryReversed(t *testing.T) {
+func TestAListThatIsOlderThanTheRecordHasCauseHistoryReversed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := withPods(2), &ledger{}
 		s.onWatch = func(o metav1.ListOptions) watchPlan {
@@ -274,7 +274,7 @@ func TestAListWithoutAResourceVersionIsAnInterruption(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoListIsAnInterruption(t *testing.T) {
+func TestAnAnswerThatIsNotAListIsAnInterruption(t *testing.T) {
 	table := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "Table"}}
 	for _, answer := range []runtime.Object{nil, table, &v1.Pod{}} {
 		inBubble(t, func(t *testing.T) {
@@ -286,15 +286,15 @@ func TestAnAnswerThatIsNoListIsAnInterruption(t *testing.T) {
 	}
 }
 
-// confessingList is a list that could not decode all its items.
-type confessingList struct {
+// partialList is a list that could not decode all its items.
+type partialList struct {
 	*v1.PodList
 	errs []error
 }
 
-func (l *confessingList) Undecodable() []error { return l.errs }
+func (l *partialList) Undecodable() []error { return l.errs }
 
-// unreadPod is an error that knows which object it is about.
+// unreadPod is an error that knows its object.
 type unreadPod struct{ error }
 
 func (unreadPod) ObjectName() cache.ObjectName { return cache.ObjectName{Namespace: "ns", Name: "x"} }
@@ -304,9 +304,9 @@ func TestItemsThatCouldNotBeDecodedAreReported(t *testing.T) {
 		store := &ledger{}
 		lw := &cache.ListWatch{ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
 			if o.Continue == "" {
-				return &confessingList{podList("7", "more", pod("a", "1")), []error{unreadPod{errors.New("item 1: bad utf-8")}}}, nil
+				return &partialList{podList("7", "more", pod("a", "1")), []error{unreadPod{errors.New("item 1: bad utf-8")}}}, nil
 			}
-			return &confessingList{podList("7", "", pod("b", "2")), []error{errors.New("item 9: depth")}}, nil
+			return &partialList{podList("7", "", pod("b", "2")), []error{errors.New("item 9: depth")}}, nil
 		}, WatchFunc: idleWatch}
 		var counted int
 		start(t, NewReflectorWithOptions(lw, nil, store, Options{Hooks: Hooks{Undecodable: func(items int) { counted += items }}}))
@@ -334,7 +334,7 @@ func TestAListThatFailsIsRetriedFromItsFirstPage(t *testing.T) {
 	})
 }
 
-// idleWatch is a watch that says nothing until it is stopped.
+// idleWatch is a watch that sends nothing until it is stopped.
 func idleWatch(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
 
 func TestAWatchThatKeepsEndingDuringAListIsNotOpenedInABusyLoop(t *testing.T) {
@@ -355,7 +355,7 @@ func TestAWatchThatKeepsEndingDuringAListIsNotOpenedInABusyLoop(t *testing.T) {
 	})
 }
 
-func TestAListIsBoundedByWhatIsCompleteBefore(t *testing.T) {
+func TestAListBeginsAtTheCompletePosition(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")

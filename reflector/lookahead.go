@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// lookaheadEvents bounds what is read of a watch while a list comes;
-	// PageBytes bounds it by weight. What is beyond waits at the server.
+	// lookaheadEvents bounds the events that are read of a watch while a list comes. PageBytes bounds their size.
+	// Further events wait at the server.
 	lookaheadEvents = 10_000
-	// lookaheadPause is the shortest pause before the next watch, when a watch has ended during a list. The longest is twice
-	// as much.
+	// lookaheadPause is the shortest pause before the next watch, if a watch has ended during a list. The longest is
+	// twice as much.
 	lookaheadPause = time.Second
 )
 
@@ -36,7 +36,7 @@ type lookahead struct {
 	events []watch.Event
 	bytes  int64
 	open   *openWatch // nil if the watch has ended
-	tried  bool       // a watch was opened or refused before
+	tried  bool       // a watch was opened or refused already
 }
 
 func lookAhead(ctx context.Context, from *source, resourceVersion string) *lookahead {
@@ -52,8 +52,7 @@ func lookAhead(ctx context.Context, from *source, resourceVersion string) *looka
 	return l
 }
 
-// handOver ends the reading and returns what was read, with the watch if it is
-// still open.
+// handOver ends the reading. It returns the events, with the watch if it is still open.
 func (l *lookahead) handOver() *openWatch {
 	close(l.halt)
 	<-l.done
@@ -68,7 +67,7 @@ func (l *lookahead) handOver() *openWatch {
 	return s
 }
 
-// discard ends the reading; what was read belongs to a list that is no more.
+// discard ends the reading and drops the events: their list was aborted.
 func (l *lookahead) discard() {
 	l.cancel()
 	close(l.halt)
@@ -94,8 +93,8 @@ func (l *lookahead) run(ctx context.Context) {
 	}
 }
 
-// reopen opens a watch where the last one ended. It reports false if there is nothing more for now: the reflector will find
-// out why.
+// reopen opens a watch at the end of the last one. It returns false if the server gives no further watch now: the
+// reflector will find the reason.
 func (l *lookahead) reopen(ctx context.Context) bool {
 	for {
 		if l.tried && !l.wait(ctx) {
@@ -114,7 +113,7 @@ func (l *lookahead) reopen(ctx context.Context) bool {
 	}
 }
 
-// take keeps one event, and reports false if reading must end with it.
+// take keeps one event, and returns false if reading must end with it.
 func (l *lookahead) take(event watch.Event, ok bool) bool {
 	if !ok {
 		l.at.ended(l.clock.Now())
@@ -144,7 +143,7 @@ func (l *lookahead) closeOpen(err error) {
 	}
 }
 
-// wait pauses between two watches, and reports false if reading must end.
+// wait pauses between two watches, and returns false if reading must end.
 func (l *lookahead) wait(ctx context.Context) bool {
 	timer := l.clock.NewTimer(lookaheadPause + rand.N(lookaheadPause))
 	defer timer.Stop()

@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// countsAtOnce is how many lists of one object are asked for at a time.
+	// countsAtOnce is how many lists of one object are requested at a time.
 	countsAtOnce = 4
-	// recoverBytes bounds what is read in one attempt: a few dozen lists of a
-	// thousand objects.
+	// recoverBytes bounds what one attempt reads: a few dozen lists of a thousand objects.
 	recoverBytes = 512 << 20
 )
 
-// errEnoughRead ends an attempt that has come further: the next goes on from
-// there.
+// errEnoughRead ends an attempt that has moved the position: the next goes on from there.
 var errEnoughRead = fmt.Errorf("the lists of one attempt weigh more than %d bytes", recoverBytes)
 
 // recovery is one attempt to recover the revisions after from, up to to.
@@ -37,21 +35,21 @@ type recovery struct {
 	from, to uint64
 	quiet    bool     // a look at a quiet stream
 	points   []uint64 // the revisions that may be of this resource, in order
-	counts   []int64  // how many objects there were at from and at each point
+	counts   []int64  // the number of objects at from and at each point
 
 	bytes    int64
 	versions int
 	requests atomic.Int64
 }
 
-func (c *recovery) told(complete bool) Recovery {
+func (c *recovery) report(complete bool) Recovery {
 	return Recovery{
 		From: strconv.FormatUint(c.from, 10), To: strconv.FormatUint(c.to, 10), Revisions: len(c.points),
 		Requests: int(c.requests.Load()), Versions: c.versions, Complete: complete,
 	}
 }
 
-// settle brings what happened at the points.
+// settle delivers the changes at the points.
 func (c *recovery) settle(ctx context.Context) error {
 	if nothing, err := c.proved(ctx); nothing || err != nil {
 		return err
@@ -69,18 +67,17 @@ func (c *recovery) settle(ctx context.Context) error {
 
 // proved reports whether it is proved that nothing happened at the points.
 //
-// Each write of etcd is at a revision of its own, except for deletes by one
-// lease. So each object that was made or deleted at a point changes how many
-// there are, which a list of one object tells. If the number stands at all
-// points, nothing was made or deleted, not even for a moment; if moreover no
-// object is newer than from, nothing was updated either.
+// In etcd, each write has a revision of its own, except for deletes by one lease. So each object that was created or
+// deleted at a point changes the number of objects, which a list of one object shows. If that number is the same at all
+// points, nothing was created or deleted, not even for a moment. If in addition no object is newer than from, nothing
+// was updated either.
 func (c *recovery) proved(ctx context.Context) (bool, error) {
 	if len(c.points) == 0 {
 		return true, nil
 	}
 	c.counts = make([]int64, len(c.points)+1)
 	if err := c.countAt(ctx, 0); err != nil {
-		return false, err // What etcd has forgotten is the oldest: nothing else need be asked.
+		return false, err // Etcd forgets the oldest revision first: no other request is needed.
 	}
 	newer, err := c.scan(ctx)
 	if err != nil {
@@ -95,8 +92,7 @@ func (c *recovery) proved(ctx context.Context) (bool, error) {
 	return !newer && c.flat(0, len(c.points)), nil
 }
 
-// between brings what happened after the a-th place, up to the b-th, where the
-// 0th is from and the others are the points.
+// between delivers the changes after place a, up to place b. Place 0 is from, and the others are the points.
 func (c *recovery) between(ctx context.Context, a int, before snapshot, b int, after snapshot) error {
 	if b == a+1 {
 		return c.bringRevision(before, after, strconv.FormatUint(c.points[b-1], 10))
@@ -115,7 +111,7 @@ func (c *recovery) between(ctx context.Context, a int, before snapshot, b int, a
 	return c.between(ctx, middle, between, b, after)
 }
 
-// flat reports that there were as many objects at all places from a to b.
+// flat reports whether the number of objects was the same at all places from a to b.
 func (c *recovery) flat(a, b int) bool {
 	for _, n := range c.counts[a : b+1] {
 		if n < 0 || n != c.counts[a] {
@@ -125,7 +121,7 @@ func (c *recovery) flat(a, b int) bool {
 	return true
 }
 
-// countPoints asks how many objects there were at the points.
+// countPoints counts the objects at the points.
 func (c *recovery) countPoints(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(countsAtOnce)
@@ -135,8 +131,8 @@ func (c *recovery) countPoints(ctx context.Context) error {
 	return g.Wait()
 }
 
-// countAt asks how many objects there were at a place: the 0th is from, the others are the points. A server that does not
-// say, -1, has every point looked at.
+// countAt counts the objects at a place: place 0 is from, the others are the points. If the server does not give the
+// number, the count is -1, and every point is looked at.
 func (c *recovery) countAt(ctx context.Context, place int) error {
 	revision := c.from
 	if place > 0 {
@@ -172,7 +168,7 @@ func (c *recovery) scan(ctx context.Context) (newer bool, err error) {
 	return newer, err
 }
 
-// snapshot is what a resource held at one revision.
+// snapshot holds the objects of a resource at one revision.
 type snapshot map[identity]runtime.Object
 
 func (s snapshot) identities() []identity {
@@ -185,8 +181,7 @@ func (s snapshot) equal(other snapshot) bool {
 	return maps.EqualFunc(s, other, func(a, b runtime.Object) bool { return resourceVersionOf(a) == resourceVersionOf(b) })
 }
 
-// look gives what the resource held at a revision. Versions that others hold
-// are not held twice.
+// look returns the objects of the resource at a revision. It shares equal versions with the other snapshots.
 func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot) (snapshot, error) {
 	held := snapshot{}
 	err := c.eachPage(ctx, revision, func(items []any) error {
@@ -240,7 +235,7 @@ func (c *recovery) eachPage(ctx context.Context, revision uint64, do func(items 
 	}
 }
 
-// askExactly asks for the first page of a list at a revision.
+// askExactly requests the first page of a list at a revision.
 func (c *recovery) askExactly(ctx context.Context, revision uint64, options metav1.ListOptions) (page, error) {
 	options.ResourceVersion = strconv.FormatUint(revision, 10)
 	options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
@@ -251,20 +246,20 @@ func (c *recovery) askExactly(ctx context.Context, revision uint64, options meta
 	return p, err
 }
 
-// afford is nil if another request may be made. A look that may ask no more is made again in its turn.
+// afford returns nil if another request may be made. A look that may make no more comes again in its turn.
 func (c *recovery) afford() error {
 	switch {
 	case c.quiet && !c.r.options.AffordLook():
 		return errManyLooks
 	case !c.quiet && !c.r.options.Afford():
-		return &unrecoverable{"the recoveries of all streams have taken as many requests as they may"}
+		return &unrecoverable{"the recoveries of all streams have used up their requests"}
 	}
 	return nil
 }
 
 func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, error) {
 	if err := ctx.Err(); err != nil {
-		return page{}, err // It would take from what all streams may ask.
+		return page{}, err // Such a request would count against the budget of all streams.
 	}
 	if err := c.afford(); err != nil {
 		return page{}, err
@@ -288,9 +283,8 @@ func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, e
 	return p, nil
 }
 
-// bringRevision brings what changed at one revision. An object that is deleted
-// is served as it was before, with the resource version of its end; so it is
-// here.
+// bringRevision delivers the changes at one revision. A watch serves a deleted object in its last state, with the
+// resource version of its end; so does this.
 func (c *recovery) bringRevision(before, now snapshot, rv string) error {
 	for _, id := range before.identities() {
 		if _, lives := now[id]; lives {
@@ -316,7 +310,7 @@ func (c *recovery) bringRevision(before, now snapshot, rv string) error {
 		if at := resourceVersionOf(now[id]); at != rv {
 			return &unrecoverable{fmt.Sprintf("a version of resource version %s first shows at %s", at, rv)}
 		}
-		// The store may change what it gets; the next revision is held against this.
+		// The store may change its object, and the next revision is compared with this one.
 		if err := c.bring(kind, now[id].DeepCopyObject()); err != nil {
 			return err
 		}

@@ -11,20 +11,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inBubble runs a test on a clock that moves only when everything waits.
+// inBubble runs a test on a clock that moves only when every goroutine waits.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
 }
 
-// pass lets time pass, and then everything happen that is due.
+// pass lets time pass, and waits until everything that is due has happened.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// start runs a reflector until the test ends or the returned function is
-// called, which waits for it, and returns when it waits for something.
+// start runs a reflector until the test ends or the returned function is called. That function waits for the reflector.
+// start returns when the reflector waits for something.
 func start(t *testing.T, r *Reflector) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// rewriting is a store that changes what it is given: version and UID.
+// rewriting is a store that changes its objects: version and UID.
 func rewriting() *ledger {
 	return &ledger{decide: func(c call) error {
 		for _, object := range c.objects {
@@ -20,7 +20,7 @@ func rewriting() *ledger {
 	}}
 }
 
-func TestThePositionIsThatOfTheServerAlthoughTheStoreChangesItsObjects(t *testing.T) {
+func TestThePositionIsTheServersEvenIfTheStoreChangesItsObjects(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		source, w := scripted()
 		store := rewriting()
@@ -36,7 +36,7 @@ func TestThePositionIsThatOfTheServerAlthoughTheStoreChangesItsObjects(t *testin
 	})
 }
 
-func TestADeleteThatIsSentAgainIsKnownAlthoughTheStoreChangedTheObject(t *testing.T) {
+func TestARepeatedDeleteIsKnownEvenIfTheStoreChangedTheObject(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), rewriting()
 		s.write(watch.Added, "a")
@@ -45,12 +45,12 @@ func TestADeleteThatIsSentAgainIsKnownAlthoughTheStoreChangedTheObject(t *testin
 		s.write(watch.Deleted, "a", "b") // both at 12
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "11"}))
 		watches, _ := s.requests()
-		require.Equal(t, []string{"11", "11"}, watches, "one delete of two at 12 has come: the rest is asked for")
+		require.Equal(t, []string{"11", "11"}, watches, "one of two deletes at 12 has come: the watch requests the rest")
 		require.Equal(t, []string{"delete a@999", "delete b@999"}, store.calls())
 	})
 }
 
-func TestARecoveredHistoryMovesThePositionAsTheServerSaysAlthoughTheStoreChangesItsObjects(t *testing.T) {
+func TestARecoveryMovesThePositionEvenIfTheStoreChangesItsObjects(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), rewriting()
 		s.write(watch.Added, "a")

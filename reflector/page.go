@@ -13,12 +13,12 @@ type page struct {
 	rv          string // the list's resource version
 	next        string // the token that continues the list, "" for the last page
 	remaining   *int64 // how many items the further pages have, if the server says so
-	bytes       int64  // what the items say they weigh
+	bytes       int64  // the sum of the items' sizes
 	undecodable []error
 }
 
-// pageOf takes a list object apart. Items without metadata are left out and
-// confessed with those that the list itself could not decode.
+// pageOf splits a list object into its parts. It reports items without metadata together with the items that the list
+// itself could not decode.
 func pageOf(list runtime.Object) (page, error) {
 	if list == nil {
 		return page{}, fmt.Errorf("the answer is empty")
@@ -35,8 +35,8 @@ func pageOf(list runtime.Object) (page, error) {
 		return page{}, fmt.Errorf("the answer (%T) is not a list: %w", list, err)
 	}
 	p := page{rv: metadata.GetResourceVersion(), next: metadata.GetContinue(), remaining: metadata.GetRemainingItemCount(), items: make([]any, 0, len(objects))}
-	if confessing, ok := list.(interface{ Undecodable() []error }); ok {
-		p.undecodable = confessing.Undecodable()
+	if partial, ok := list.(interface{ Undecodable() []error }); ok {
+		p.undecodable = partial.Undecodable()
 	}
 	for i, object := range objects {
 		if _, err := meta.Accessor(object); err != nil {
@@ -49,14 +49,14 @@ func pageOf(list runtime.Object) (page, error) {
 	return p, nil
 }
 
-// pageSize is how many objects to ask for in one page.
+// pageSize computes how many objects to request in one page.
 type pageSize struct {
 	most  int64 // Reflector.WatchListPageSize
 	bytes int64 // Options.PageBytes
-	fits  int64 // adapted to the weight of pages; 0: most
+	fits  int64 // adapted to the size of pages; 0: most
 }
 
-// limit is how many objects the next page asks for.
+// limit returns how many objects the next page requests.
 func (s *pageSize) limit() int64 {
 	if s.fits != 0 {
 		return s.fits
@@ -64,8 +64,7 @@ func (s *pageSize) limit() int64 {
 	return s.most
 }
 
-// adapt sets how many objects the next pages ask for, so that they stay within
-// bytes if they are like this one.
+// adapt sets how many objects the next pages request. If they are like this page, they stay within bytes.
 func (s *pageSize) adapt(p page) {
 	if p.bytes == 0 {
 		return

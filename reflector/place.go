@@ -8,15 +8,15 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// place is where the stream is: its cursor, and whether the store has a position at all. It belongs to the goroutine inside
-// ListAndWatch, except for what newest gives.
+// place is the place of the stream: its cursor, and whether the store has a position at all. It belongs to the
+// goroutine inside ListAndWatch, except for newest.
 type place struct {
 	at          cursor
 	provisional bool // at is Options.StartResourceVersion: nothing is recorded yet
 	clock       clock.PassiveClock
 	moved       func(resourceVersion string) // Hooks.Position
 
-	mu     sync.RWMutex // protects lastRV, a copy of at.Newest that anyone may ask for
+	mu     sync.RWMutex // protects lastRV, a copy of at.Newest for any goroutine
 	lastRV string
 }
 
@@ -35,18 +35,17 @@ func newPlace(options *Options) *place {
 // recorded reports whether the store has a position in this stream.
 func (p *place) recorded() bool { return p.at.Newest != "" && !p.provisional }
 
-// newest is at.Newest, for any goroutine.
+// newest returns at.Newest, for any goroutine.
 func (p *place) newest() string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.lastRV
 }
 
-// repeats is cursor.repeats now.
+// repeats reports whether the stream has seen the event already.
 func (p *place) repeats(seen sighting) bool { return p.at.repeats(seen, p.clock.Now()) }
 
-// pass moves the place past an event that the store has accepted (I1), and
-// reports whether it has moved.
+// pass moves the place past an event that the store has accepted (I1), and reports whether it has moved.
 func (p *place) pass(seen sighting) bool {
 	p.provisional = false
 	moved := p.at.saw(seen, p.clock.Now())
@@ -56,7 +55,7 @@ func (p *place) pass(seen sighting) bool {
 	return moved
 }
 
-// waited notes that a watch was waited for until now.
+// waited notes that the reflector has read the watch until now.
 func (p *place) waited() { p.at.ended(p.clock.Now()) }
 
 // listed moves the place to a list that the store has accepted (I1).
@@ -65,8 +64,7 @@ func (p *place) listed(resourceVersion string) {
 	p.publish()
 }
 
-// publish makes the place known, after the store has accepted everything up
-// to it.
+// publish makes the place known, after the store has accepted everything up to it.
 func (p *place) publish() {
 	p.mu.Lock()
 	p.lastRV = p.at.Newest

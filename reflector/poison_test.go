@@ -15,11 +15,11 @@ import (
 func TestAPoisonedPlaceIsListedPastOnlyAfterIdenticalFailures(t *testing.T) {
 	unsafeDelete := &metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonStoreReadError}
 	for name, plan := range map[string]watchPlan{
-		"the server cannot convert":        {immediate: true, sharply: status(internal())},
-		"a corrupt object was deleted":     {immediate: true, sharply: unsafeDelete},
-		"an ERROR that is no Status":       {immediate: true, sharply: pod("a", "1")},
-		"the server rejects the request":   {refuse: apierrors.NewBadRequest("bad resource version")},
-		"an ERROR with a 4xx of no repute": {immediate: true, sharply: status(apierrors.NewBadRequest("no"))},
+		"the server cannot convert":      {immediate: true, sharply: status(internal())},
+		"a corrupt object was deleted":   {immediate: true, sharply: unsafeDelete},
+		"an ERROR that is no Status":     {immediate: true, sharply: pod("a", "1")},
+		"the server rejects the request": {refuse: apierrors.NewBadRequest("bad resource version")},
+		"an ERROR with an unusual 4xx":   {immediate: true, sharply: status(apierrors.NewBadRequest("no"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAPoisonedPlaceIsListedPastOnlyAfterIdenticalFailures(t *testing.T) {
 	}
 }
 
-func TestHistoryIsNotGivenUpForAServerThatIsIll(t *testing.T) {
+func TestAnIllServerDoesNotCostTheHistory(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
@@ -64,7 +64,7 @@ func TestHistoryIsNotGivenUpForAServerThatIsIll(t *testing.T) {
 	})
 }
 
-func TestAHiccupIsNotTakenForAPlaceThatWasPassed(t *testing.T) {
+func TestAHiccupDoesNotCountAsAPassedPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
@@ -94,7 +94,7 @@ func TestAHiccupIsNotTakenForAPlaceThatWasPassed(t *testing.T) {
 	})
 }
 
-// The store has what the list has shown. From before the list, a watch would give the rest too late.
+// The store has the items of the list. A watch from before the list would give the rest too late.
 func TestAListThatHasBegunIsListedToItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}

@@ -20,7 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// scenario is one drawn run: what the server does, and what goes wrong.
+// scenario is one drawn run: the steps of the server, and the faults.
 type scenario struct {
 	steps      []step
 	watches    []watchPlan // faults of watches, in turn
@@ -28,11 +28,11 @@ type scenario struct {
 	storeFails []bool      // faults of store calls, in turn
 	pageSize   int64
 	recorded   bool // begins at a recorded position
-	fresh      bool // new connections can be had
+	fresh      bool // new connections are possible
 	revisions  int  // how many are recovered
 }
 
-// step is one thing that happens at the server, after a while.
+// step is one event at the server, after a while.
 type step struct {
 	after time.Duration
 	do    string // write delete-some bookmark elsewhere forget compact
@@ -76,8 +76,7 @@ func listFaults() []error {
 	return []error{nil, nil, nil, expired(), tooMany(3), internal(), forbidden(), refused()}
 }
 
-// play runs a scenario to its end, and long enough after it for everything to
-// be made up for.
+// play runs a scenario to its end, and then long enough for the store to catch up.
 func (sc scenario) play(t *testing.T) (*server, *ledger, string) {
 	s, store := newServer(9), &ledger{}
 	nextWatch, nextList, nextStore := 0, 0, 0
@@ -112,7 +111,7 @@ func (sc scenario) play(t *testing.T) (*server, *ledger, string) {
 	return s, store, position
 }
 
-// takeNext gives each element in turn, and then zero values.
+// takeNext returns each element in turn, and then zero values.
 func takeNext[T any](from []T, next *int) T {
 	var none T
 	if *next >= len(from) {
@@ -173,7 +172,7 @@ func TestTheStoreGetsEveryEventOnceInOrderOrAnAnnouncedReplace(t *testing.T) {
 type audit struct {
 	server      *server
 	known       bool // a position is recorded
-	at          int  // everything up to here is delivered or confessed
+	at          int  // everything up to here is delivered or in a gap
 	next        int  // the next entry of history to be delivered
 	replacing   bool
 	items       map[string]string
@@ -190,13 +189,13 @@ func (a *audit) check(calls []call, position string) error {
 		return fmt.Errorf("the store did not get %d events", len(a.server.history)-a.next)
 	}
 	if a.replacing || a.interrupted || !a.known && len(calls) > 0 {
-		return fmt.Errorf("left replacing %v, interrupted %v, known %v", a.replacing, a.interrupted, a.known)
+		return fmt.Errorf("at the end: replacing %v, interrupted %v, known %v", a.replacing, a.interrupted, a.known)
 	}
 	if position != strconv.Itoa(a.at) && a.known {
 		return fmt.Errorf("position is %s, the store is at %d", position, a.at)
 	}
 	if a.server.open != 0 {
-		return fmt.Errorf("%d watches were left open", a.server.open)
+		return fmt.Errorf("%d watches are still open", a.server.open)
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (a *audit) one(c call) error {
 	return nil
 }
 
-// begin may come only where nothing is recorded or the server has given cause.
+// begin is right if nothing is recorded or the server has given a cause.
 func (a *audit) begin(c call) error {
 	if a.replacing {
 		return errors.New("two lists at once")
@@ -257,7 +256,7 @@ func (a *audit) page(c call) error {
 	return nil
 }
 
-// end is right if the pages together are what existed at the list's version.
+// end is right if the pages together show the objects at the list's version.
 func (a *audit) end(c call) error {
 	at, err := strconv.Atoi(c.rv)
 	if err != nil || !a.replacing {
@@ -314,15 +313,14 @@ func (a *audit) event(c call) error {
 	return nil
 }
 
-// skipBookmarks leaves behind what an audit does not wait for.
+// skipBookmarks passes over bookmarks, for which the audit does not wait.
 func (a *audit) skipBookmarks() {
 	for a.next < len(a.server.history) && a.server.history[a.next].event.Type == watch.Bookmark {
 		a.next++
 	}
 }
 
-// gaveCause reports whether the server has said 410, or has failed within
-// streams as often as it takes to be listed past.
+// gaveCause reports whether the server has sent a 410, or has failed within streams often enough for a list.
 func (s *server) gaveCause() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

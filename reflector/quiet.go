@@ -11,26 +11,24 @@ import (
 )
 
 const (
-	// quietLeast is how long a stream is quiet at least before it is looked at.
+	// quietLeast is how long a stream is quiet at least before the reflector looks at it.
 	quietLeast = 5 * time.Second
-	// quietShare is how many looks there are while etcd keeps a revision. A
-	// position is one such stretch old at most when a recorder is killed, and
-	// the history doubles between two compactions: that leaves four sixths.
+	// quietShare is how many looks there are while etcd keeps a revision. When a recorder is killed, a position is at
+	// most one such interval old. Between two compactions the history doubles, so four sixths remain.
 	quietShare = 6
 )
 
-// QuietEvery is how often a quiet stream is looked at, of which etcd is known
-// to keep so much history.
+// QuietEvery returns how often to look at a quiet stream, given how much history etcd keeps.
 func QuietEvery(kept, most time.Duration) time.Duration {
 	return min(max(kept/quietShare, quietLeast), most)
 }
 
-// quiet is what a stream knows of the age of its position.
+// quiet holds the age of a stream's position.
 type quiet struct {
 	bookmarks bool      // the server has sent one
 	unmarked  bool      // the server sends no bookmarks
 	since     time.Time // when the position last moved
-	stalled   bool      // the newest bookmark did not
+	stalled   bool      // the newest bookmark did not move the position
 	again     time.Time // when to look again
 	missed    uint64    // the position after which a look has found something, 0 if none has
 
@@ -61,7 +59,7 @@ func (q *quiet) heard(kind watch.EventType, moved bool) {
 // moved notes that the position was moved without an event.
 func (q *quiet) moved() { q.since = q.clock.Now() }
 
-// every is how often a quiet stream is looked at.
+// every returns how often the reflector looks at a quiet stream.
 func (q *quiet) every() time.Duration {
 	if q.revisions == nil {
 		return q.most
@@ -69,7 +67,7 @@ func (q *quiet) every() time.Duration {
 	return QuietEvery(q.revisions.Kept(), q.most)
 }
 
-// untilLook is when the next look is due, or when to ask again.
+// untilLook returns when the next look is due, or when to check again.
 func (q *quiet) untilLook() time.Duration {
 	still := q.clock.Since(q.since)
 	every := q.most
@@ -85,15 +83,12 @@ func (q *quiet) untilLook() time.Duration {
 	return max(every-still, q.again.Sub(q.clock.Now()))
 }
 
-// lookIfQuiet moves the position of a stream for which nothing else does. The
-// position of a quiet stream grows old, until etcd has compacted it. Then the
-// server would refuse the next watch, and nothing would show whether something
-// was missed. So the position moves to where it is proved that nothing has
-// happened.
+// lookIfQuiet moves the position of a stream that has no events. The position of a quiet stream grows old, until etcd
+// has compacted it. Then the server would refuse the next watch, and nothing would show whether something was missed.
+// So the position moves to a version up to which lookIfQuiet has proved that nothing happened.
 func (r *recoverer) lookIfQuiet(ctx context.Context) error {
 	r.quiet.again = r.options.Clock.Now().Add(r.options.UnmarkedTimeout)
-	// The watch has been waited for until now: no more deletes of one lease
-	// follow.
+	// The reflector has read the watch until now: no more deletes of one lease follow.
 	r.place.waited()
 	from, err := strconv.ParseUint(r.place.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 || !r.place.recorded() {
@@ -112,27 +107,27 @@ func (r *recoverer) lookIfQuiet(ctx context.Context) error {
 	case nothing:
 		return c.bringEnd()
 	case err != nil || c.to == c.from:
-		return nil // What could not be found out is asked again.
+		return nil // The next look tries again.
 	case r.quiet.missed == from:
-		// The watch has had the time of another look to say what has happened.
+		// The watch had the time of another look to serve the change.
 		r.quiet.missed = 0
 		return errSilent
 	}
-	r.quiet.missed = from // The watch is about to say what has happened.
+	r.quiet.missed = from // The watch will soon serve the change.
 	return nil
 }
 
-// errManyLooks says that the looks at all quiet streams have taken as many requests as they may.
-var errManyLooks = errors.New("the looks at all quiet streams have taken as many requests as they may")
+// errManyLooks says that the looks at all quiet streams have used up their requests.
+var errManyLooks = errors.New("the looks at all quiet streams have used up their requests; the next look comes in its turn")
 
-// isLasting reports an error that the next look would most likely meet again.
+// isLasting reports whether the next look would most likely meet the same error.
 func isLasting(err error) bool {
 	var lasting *unrecoverable
 	return errors.As(err, &lasting) || isExpired(err) || isClientError(err)
 }
 
-// nothingSince sets to to where the server is, and reports whether it is proved
-// that nothing has happened up to there.
+// nothingSince sets to to the server's present version, and reports whether it is proved that nothing has happened up
+// to there.
 func (c *recovery) nothingSince(ctx context.Context) (bool, error) {
 	if err := c.findNow(ctx); err != nil || c.to == c.from {
 		return false, err

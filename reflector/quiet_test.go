@@ -24,7 +24,7 @@ func TestAQuietStreamWithoutBookmarksDoesNotAge(t *testing.T) {
 		require.Equal(t, []string{"bookmark 10", "bookmark 11", "bookmark 12"}, store.calls())
 		require.Len(t, s.watched(), 1, "the watch goes on")
 		s.compact()
-		pass(11 * time.Minute) // No watch is asked for longer.
+		pass(11 * time.Minute) // No watch has a longer timeout.
 		require.Equal(t, "12", s.watched()[1].ResourceVersion)
 		s.write(watch.Added, "b")
 		pass(0)
@@ -32,7 +32,7 @@ func TestAQuietStreamWithoutBookmarksDoesNotAge(t *testing.T) {
 	})
 }
 
-func TestSeveralDeletesOfOneVersionDoNotKeepAQuietStreamFromMoving(t *testing.T) {
+func TestDeletesOfOneVersionDoNotStopAQuietStreamFromMoving(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(7), &ledger{}
 		s.write(watch.Added, "a")
@@ -63,7 +63,7 @@ func TestAQuietStreamIsNotMovedPastEventsThatItsWatchHasNotServed(t *testing.T) 
 	})
 }
 
-func TestAWatchThatMissesEventsIsOpenedAnew(t *testing.T) {
+func TestAWatchThatMissesEventsIsOpenedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "a")
@@ -83,7 +83,7 @@ func TestAWatchThatMissesEventsIsOpenedAnew(t *testing.T) {
 	})
 }
 
-func TestARecoveryThatHasMovedAQuietStreamIsFollowedByNoLookAtOnce(t *testing.T) {
+func TestNoLookFollowsARecoveryThatHasMovedAQuietStream(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		away := true
@@ -111,7 +111,7 @@ func TestARecoveryThatHasMovedAQuietStreamIsFollowedByNoLookAtOnce(t *testing.T)
 	})
 }
 
-// depth is how much history etcd keeps, as others have found out.
+// depth is how much history etcd keeps, as other streams have found out.
 type depth struct{ kept atomic.Int64 }
 
 func keeping(kept time.Duration) *depth {
@@ -166,8 +166,8 @@ func TestAStreamWhoseBookmarksDoNotMoveIsLookedAt(t *testing.T) {
 		s.elsewhere()
 		s.bookmark()
 		pass(2 * time.Minute)
-		require.Empty(t, s.listed(), "that bookmark has moved it")
-		s.bookmark() // The server's cache does not know of what is written now.
+		require.Empty(t, s.listed(), "that bookmark has moved the position")
+		s.bookmark() // The server's cache does not know the next write.
 		s.elsewhere()
 		pass(defaultUnmarkedTimeout)
 		require.Equal(t, []string{"bookmark 10", "bookmark 10", "bookmark 11"}, store.calls())
@@ -175,12 +175,12 @@ func TestAStreamWhoseBookmarksDoNotMoveIsLookedAt(t *testing.T) {
 		s.bookmark()
 		before := len(s.listed())
 		pass(2 * time.Minute)
-		require.Len(t, s.listed(), before, "it moves again")
+		require.Len(t, s.listed(), before, "the position moves again")
 		require.Len(t, s.watched(), 1)
 	})
 }
 
-func TestAStreamThatHasNotBeenSentABookmarkYetIsGivenTimeToBe(t *testing.T) {
+func TestAStreamWithoutABookmarkYetGetsTimeForOne(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := newServer(9), &ledger{}, keeping(0)
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h}))
@@ -190,11 +190,11 @@ func TestAStreamThatHasNotBeenSentABookmarkYetIsGivenTimeToBe(t *testing.T) {
 		pass(time.Second)
 		s.elsewhere()
 		pass(quietLeast)
-		require.Equal(t, []string{"bookmark 10", "bookmark 11"}, store.calls(), "it sends none, and may keep little")
+		require.Equal(t, []string{"bookmark 10", "bookmark 11"}, store.calls(), "the server sends none, and may keep little history")
 	})
 }
 
-func TestAServerThatCannotTellIsNotAskedEachFewSeconds(t *testing.T) {
+func TestAServerWithoutAnswersIsNotAskedEveryFewSeconds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, h := newServer(9), keeping(0)
 		s.onList = func(metav1.ListOptions) error { return expired() }
@@ -217,7 +217,7 @@ func TestAStreamWithBookmarksIsNotLookedAt(t *testing.T) {
 	})
 }
 
-func TestALookThatMayNotAskMoreIsMadeAgainAndTakesNothingFromRecoveries(t *testing.T) {
+func TestALookWithoutBudgetIsRepeatedAndTakesNothingFromRecoveries(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "a")

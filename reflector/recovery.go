@@ -16,22 +16,21 @@ import (
 )
 
 const (
-	// recoverTries is how many attempts may fail for a reason that may pass. A server that starts again refuses much, and the
-	// history is worth a wait.
+	// recoverTries is how many attempts may fail for a temporary reason. A server that restarts refuses many requests,
+	// and the history is worth a wait.
 	recoverTries = 8
-	// recoverStep is how many revisions are looked at before the position moves. If the server ends meanwhile, what it has
-	// shown is kept. Before the next step, other streams may have found out which revisions are theirs.
+	// recoverStep is how many revisions the reflector looks at before the position moves. If the server ends meanwhile,
+	// the versions so far are kept. Before the next step, other streams may have found out which revisions are theirs.
 	recoverStep = 500
-	// recoverTimeout bounds how long one attempt looks at what it has found to
-	// look at. Meanwhile the server's own history, which goes on from there,
-	// grows old.
+	// recoverTimeout bounds how long one attempt looks at its revisions. Meanwhile the server's own history, which
+	// begins at the end of the recovery, grows old.
 	recoverTimeout = 2 * time.Minute
 )
 
-// recoverer brings history to the store that no watch can give, as far as lists at exact revisions show it.
+// recoverer gives history to the store that no watch can give, as far as lists at exact revisions show it.
 type recoverer struct {
 	revisions int // looked at since a watch has worked or a list was completed
-	failures  int // attempts since then that failed for no lasting reason
+	failures  int // attempts since then that failed for a temporary reason
 
 	source   *source
 	delivery *delivery
@@ -45,16 +44,16 @@ type recoverer struct {
 // works notes that a watch works or a list was completed.
 func (r *recoverer) works() { r.revisions, r.failures = 0, 0 }
 
-// recover brings versions after the position to the store although no watch can give them any more. It reports whether there
-// is a later place to watch from.
+// recover delivers versions after the position that no watch can give any more. It reports whether there is a later
+// place to watch from.
 //
-// What an API server can watch begins when it first asked etcd for the resource: at its start, or after a new resource's
-// definition. Etcd knows more, and lists at exact resource versions show it (I3). A revision of etcd is one write. So
-// revisions that are known to be of other resources can be left out, and if all are known, nothing need be asked. The others
-// are looked at (see recovery.settle).
+// An API server can serve a watch only from the time when it first read the resource from etcd: its start, or the
+// creation of the resource's definition. Etcd knows more, and lists at exact resource versions show it (I3). A revision
+// of etcd is one write. So the recoverer skips revisions that are known to belong to other resources. If that is true
+// of all, it needs no request. It looks at the others (see recovery.settle).
 //
-// An error calls for a pause, and another try. If the history is gone, or would cost too much, the position stays at the last
-// version that was brought.
+// After an error, the caller pauses and tries again. If the history is gone, or would cost too much, the position stays
+// at the last delivered version.
 func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 	from, err := strconv.ParseUint(r.place.at.Complete, 10, 64)
 	if err != nil || r.options.RecoverRevisions == 0 {
@@ -62,7 +61,7 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 	}
 	c := &recovery{r: r, from: from}
 	err = c.run(ctx, gone)
-	r.options.Hooks.Recovered(c.told(err == nil))
+	r.options.Hooks.Recovered(c.report(err == nil))
 	switch {
 	case err == nil:
 		r.revisions += len(c.points)
@@ -78,7 +77,7 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 	case c.mayPass(err):
 		r.failures++
 		if c.versions > 0 {
-			// What the next attempt need not bring any more is progress.
+			// The next attempt need not deliver these versions again: this is progress.
 			r.failures = 0
 			r.retries.progress()
 		}
@@ -89,7 +88,7 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 	return false, nil
 }
 
-// mayPass tells what another attempt may not meet from what it would.
+// mayPass reports whether another attempt may succeed.
 func (c *recovery) mayPass(err error) bool {
 	var lasting *unrecoverable
 	if errors.As(err, &lasting) || isExpired(err) || c.r.failures >= recoverTries {
@@ -98,13 +97,13 @@ func (c *recovery) mayPass(err error) bool {
 	return deniedCause(err) != "" || !isClientError(err)
 }
 
-// unrecoverable is why history is given up that the server may still have.
+// unrecoverable is the reason why the reflector does not recover history that the server may still have.
 type unrecoverable struct{ why string }
 
 func (e *unrecoverable) Error() string { return e.why }
 
-// firstWatchable is how an API server says from where on its own history can be
-// watched. Without it the history is recovered up to now, which is further.
+// firstWatchable matches the message in which an API server names the first version that it can watch. Without the
+// message, the history is recovered up to now, which is further.
 var firstWatchable = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
 func (c *recovery) run(ctx context.Context, gone error) error {
@@ -124,14 +123,14 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	return c.bringEnd()
 }
 
-// bringEnd brings the place to where the history was recovered.
+// bringEnd moves the place to the end of the recovered history.
 func (c *recovery) bringEnd() error {
 	return c.r.delivery.recovered(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
 
-// findPoints finds which revisions have to be looked at, at most a step of
-// them, and enters the gate. It takes to back to where the step ends.
+// findPoints finds the revisions to look at, at most one step, and enters the gate. It sets to back to the end of the
+// step.
 func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
 	if c.points, err = c.unaccounted(ctx); err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
 	return c.r.options.ListGate(ctx)
 }
 
-// findNow sets to to where the server is.
+// findNow sets to to the server's present resource version.
 func (c *recovery) findNow(ctx context.Context) error {
 	p, err := c.ask(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -159,7 +158,7 @@ func (c *recovery) findNow(ctx context.Context) error {
 	return nil
 }
 
-// findEnd sets up to where to recover.
+// findEnd sets the end of the recovery.
 func (c *recovery) findEnd(ctx context.Context, gone error) error {
 	if err := c.findNow(ctx); err != nil {
 		return err
@@ -168,7 +167,7 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 		return &unrecoverable{"the server is where the record is"}
 	}
 	if found := firstWatchable.FindStringSubmatch(gone.Error()); found != nil {
-		// What does not parse, or is not ahead, is no hint.
+		// A version that does not parse, or that is not ahead, is ignored.
 		if first, err := strconv.ParseUint(found[1], 10, 64); err == nil && first > c.from {
 			c.to = min(c.to, first)
 		}
@@ -176,12 +175,12 @@ func (c *recovery) findEnd(ctx context.Context, gone error) error {
 	return nil
 }
 
-// unaccounted gives the revisions that may be of this resource. If they are more than may still be looked at, it gives more
-// than that, and need not give all.
+// unaccounted returns the revisions that may belong to this resource. If there are more than may still be looked at, it
+// returns more than that number, and need not return all.
 func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
 	limit := c.r.options.RecoverRevisions - c.r.revisions
 	if known := c.r.options.Revisions; known != nil {
-		return known.Unaccounted(ctx, c.from, c.to, limit, !c.quiet) // A look holds up its watch.
+		return known.Unaccounted(ctx, c.from, c.to, limit, !c.quiet) // A look blocks its watch.
 	}
 	all := make([]uint64, 0, limit)
 	for revision := c.from + 1; revision <= c.to && len(all) <= limit; revision++ {
@@ -190,8 +189,8 @@ func (c *recovery) unaccounted(ctx context.Context) ([]uint64, error) {
 	return all, nil
 }
 
-// atResourceVersion is an object with another resource version. An object that
-// keeps its bytes knows how to change them.
+// atResourceVersion returns an object with another resource version. An object that keeps its bytes has a method for
+// that.
 func atResourceVersion(object runtime.Object, rv string) (runtime.Object, error) {
 	if raw, ok := object.(interface {
 		AtResourceVersion(rv string) (runtime.Object, error)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// elsewhere knows what is of another resource.
+// elsewhere holds revisions that belong to another resource.
 type elsewhere []uint64
 
 func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int, _ bool) ([]uint64, error) {
@@ -32,17 +32,17 @@ func (e elsewhere) Unaccounted(_ context.Context, from, to uint64, _ int, _ bool
 
 func (elsewhere) Kept() time.Duration { return 0 }
 
-// recovered starts a reflector at a position whose history has expired, and returns how it was recovered.
+// recovered starts a reflector at a position whose history has expired, and returns its recovery.
 func recovered(t *testing.T, s *server, store *ledger, at int, options Options) Recovery {
 	t.Helper()
 	s.forget()
-	var told []Recovery
+	var recoveries []Recovery
 	options.ResourceVersion = strconv.Itoa(at)
 	options.RecoverRevisions = 20
-	options.Hooks.Recovered = func(r Recovery) { told = append(told, r) }
+	options.Hooks.Recovered = func(r Recovery) { recoveries = append(recoveries, r) }
 	start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
-	require.Len(t, told, 1)
-	return told[0]
+	require.Len(t, recoveries, 1)
+	return recoveries[0]
 }
 
 func TestRevisionsOfOtherStreamsAreNotRead(t *testing.T) {
@@ -52,12 +52,12 @@ func TestRevisionsOfOtherStreamsAreNotRead(t *testing.T) {
 			s.elsewhere()
 		}
 		got := recovered(t, s, store, 9, Options{Revisions: elsewhere{10, 11, 12, 13, 14}})
-		require.Equal(t, Recovery{From: "9", To: "14", Requests: 1, Complete: true}, got, "where the server is, and nothing else")
+		require.Equal(t, Recovery{From: "9", To: "14", Requests: 1, Complete: true}, got, "the server's version, and nothing else")
 		require.Equal(t, []string{"bookmark 14"}, store.calls())
 	})
 }
 
-func TestAResourceInWhichNothingHappenedIsReadOnceHoweverManyRevisionsThereAre(t *testing.T) {
+func TestAResourceWithoutChangesIsReadOnceForAnyNumberOfRevisions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(0), &ledger{}
 		for i := range 1200 {
@@ -69,11 +69,11 @@ func TestAResourceInWhichNothingHappenedIsReadOnceHoweverManyRevisionsThereAre(t
 		}
 		got := recovered(t, s, store, at, Options{})
 		require.Equal(t, []string{"bookmark 1210"}, store.calls())
-		require.Equal(t, 1+3+11, got.Requests, "where the server is, three pages, and the counts")
+		require.Equal(t, 1+3+11, got.Requests, "the server's version, three pages, and the counts")
 	})
 }
 
-func TestAnObjectThatCameAndWentBetweenTwoEqualListsIsFound(t *testing.T) {
+func TestARecoveryFindsAnObjectThatCameAndWentBetweenTwoEqualLists(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "stays")
@@ -114,7 +114,7 @@ func TestWrongKnowledgeOfOtherStreamsIsNotTrusted(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsStillStartingIsWaitedForWithTheHistory(t *testing.T) {
+func TestARecoveryWaitsForAServerThatIsStillStarting(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
@@ -132,7 +132,7 @@ func TestAServerThatIsStillStartingIsWaitedForWithTheHistory(t *testing.T) {
 	})
 }
 
-func TestHistoryIsRecoveredOnlyUpToWhereTheServerSaysThatItsOwnBegins(t *testing.T) {
+func TestHistoryIsRecoveredOnlyUpToTheServersOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.elsewhere()
@@ -141,11 +141,11 @@ func TestHistoryIsRecoveredOnlyUpToWhereTheServerSaysThatItsOwnBegins(t *testing
 			s.write(watch.Added, fmt.Sprint("later-", s.rv))
 		}
 		s.onWatch = plans(watchPlan{refuse: expiredBefore(10)})
-		var told []Recovery
-		options := Options{ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { told = append(told, r) }}}
+		var recoveries []Recovery
+		options := Options{ResourceVersion: "9", RecoverRevisions: 20, Hooks: Hooks{Recovered: func(r Recovery) { recoveries = append(recoveries, r) }}}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
-		require.Equal(t, "10", told[0].To)
-		require.Equal(t, 1, told[0].Revisions)
+		require.Equal(t, "10", recoveries[0].To)
+		require.Equal(t, 1, recoveries[0].Revisions)
 		require.Len(t, store.calls(), 4)
 	})
 }
@@ -167,7 +167,7 @@ func TestALongHistoryIsRecoveredStepByStep(t *testing.T) {
 	})
 }
 
-func TestAServerThatEndsAgainAndAgainIsAskedAsLongAsEachAttemptBringsSomething(t *testing.T) {
+func TestARecoveryGoesOnWhileEachAttemptFindsSomething(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const writes = 60
 		s, store := newServer(9), &ledger{}
@@ -191,14 +191,14 @@ func TestAServerThatEndsAgainAndAgainIsAskedAsLongAsEachAttemptBringsSomething(t
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000}))
 		pass(10 * time.Minute)
-		require.Greater(t, attempts, recoverTries+1, "this shows nothing")
+		require.Greater(t, attempts, recoverTries+1, "otherwise the test proves nothing")
 		require.Len(t, store.calls(), writes+1)
 		require.NotContains(t, store.calls(), "begin expired from 9")
 		require.Equal(t, "bookmark 69", store.calls()[writes])
 	})
 }
 
-// heavy is a server whose lists weigh much.
+// heavy is a server with large lists.
 type heavy struct {
 	*server
 	weight string
@@ -214,7 +214,7 @@ func (h *heavy) ListWithContext(ctx context.Context, o metav1.ListOptions) (runt
 	return list, err
 }
 
-func TestAHistoryThatWeighsMuchIsRecoveredInSeveralAttempts(t *testing.T) {
+func TestALargeHistoryIsRecoveredInSeveralAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(8), &ledger{}
 		s.write(watch.Added, "a")
@@ -231,7 +231,7 @@ func TestAHistoryThatWeighsMuchIsRecoveredInSeveralAttempts(t *testing.T) {
 	})
 }
 
-func TestARecoveryThatMayNotAskMoreIsAGap(t *testing.T) {
+func TestARecoveryWithoutBudgetIsAGap(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		for range 100 {
@@ -255,7 +255,7 @@ func TestAHistoryThatEtcdHasForgottenTakesTwoRequests(t *testing.T) {
 		s.compact()
 		got := recovered(t, s, store, 9, Options{})
 		require.False(t, got.Complete)
-		require.Equal(t, 2, got.Requests, "where the server is, and what there was at the position")
+		require.Equal(t, 2, got.Requests, "the server's version, and the objects at the position")
 		require.Equal(t, []string{"begin expired from 9", "page", "end 24"}, store.calls())
 	})
 }

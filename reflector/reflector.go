@@ -11,11 +11,11 @@ import (
 
 // Reflector keeps a store fed with the changes of one resource.
 type Reflector struct {
-	// ShouldResync is asked each ResyncPeriod whether to call the store's
-	// Resync; nil means yes. Set it before Run.
+	// ShouldResync decides, each ResyncPeriod, whether the reflector calls the store's Resync; nil means yes. Set it
+	// before Run.
 	ShouldResync func() bool
-	// WatchListPageSize is the number of objects asked for in one page of a
-	// list, Options.PageSize unless changed. Set it before Run.
+	// WatchListPageSize is the number of objects in one page of a list, Options.PageSize unless changed. Set it before
+	// Run.
 	WatchListPageSize int64
 
 	options *Options
@@ -23,7 +23,7 @@ type Reflector struct {
 
 	source    *source    // the server
 	retries   *retries   // the pauses after failures
-	place     *place     // where the stream is
+	place     *place     // the place of the stream
 	health    *health    // whether it can go on
 	quiet     *quiet     // how old its position is
 	delivery  *delivery  // events to the store
@@ -41,13 +41,11 @@ func NewReflector(
 	return NewReflectorWithOptions(lw, expectedType, store, Options{ResyncPeriod: resyncPeriod})
 }
 
-// NewReflectorWithOptions returns a reflector that brings what lw lists and
-// watches to the store. Each object must have the type of expectedType, and its
-// apiVersion and kind if that is an *unstructured.Unstructured that has them;
-// nil accepts any. Besides cache.ReflectorStore, the store may implement
-// PagedStore, InterruptStore, cache.ReflectorBookmarkStore and
-// cache.ResourceVersionUpdater. A transformer (cache.TransformingStore) is the
-// store's to apply, as in client-go's queues.
+// NewReflectorWithOptions returns a reflector that lists and watches with lw and feeds the store. Each object must have
+// the type of expectedType, and its apiVersion and kind if that is an *unstructured.Unstructured that has them. Nil
+// accepts any type. In addition to cache.ReflectorStore, the store may implement PagedStore, InterruptStore,
+// cache.ReflectorBookmarkStore and cache.ResourceVersionUpdater. As in client-go's queues, the store applies its own
+// transformer (cache.TransformingStore).
 func NewReflectorWithOptions(
 	lw cache.ListerWatcher, expectedType any, store cache.ReflectorStore, options Options,
 ) *Reflector {
@@ -85,14 +83,14 @@ func assemble(lw cache.ListerWatcher, expected expectation, out outlet, options 
 	return r
 }
 
-// Name is Options.Name.
+// Name returns Options.Name.
 func (r *Reflector) Name() string { return r.options.Name }
 
-// TypeDescription says in words what is reflected, for display only.
+// TypeDescription describes the reflected type in words, for display only.
 func (r *Reflector) TypeDescription() string { return r.options.TypeDescription }
 
-// LastSyncResourceVersion is the newest resource version that the store has
-// accepted, or the one to start from; "" before the first list.
+// LastSyncResourceVersion returns the newest resource version that the store has accepted, or the one to start from.
+// Before the first list it returns "".
 func (r *Reflector) LastSyncResourceVersion() string {
 	return r.place.newest()
 }
@@ -106,12 +104,12 @@ func (r *Reflector) Run(stop <-chan struct{}) {
 // each failure. It must not run twice at a time.
 func (r *Reflector) RunWithContext(ctx context.Context) {
 	for ctx.Err() == nil {
-		returned := r.options.Returned() // Before the attempt: none may fail unheard.
+		returned := r.options.Returned() // Read it before the attempt, so that no return of the server is missed.
 		err := r.ListAndWatchWithContext(ctx)
 		if err == nil {
 			continue
 		}
-		delay := r.retries.delayAfter(err, r.timeline.left != "")
+		delay := r.retries.delayAfter(err, r.timeline.reversed != "")
 		r.log.WarnContext(ctx, "list and watch ended, will retry",
 			"error", err, "resource_version", r.place.at.Newest, "retry_in", delay)
 		r.retries.pauseUntil(ctx, delay, returned)
@@ -123,9 +121,8 @@ func (r *Reflector) ListAndWatch(stop <-chan struct{}) error {
 	return r.ListAndWatchWithContext(wait.ContextForChannel(stop))
 }
 
-// ListAndWatchWithContext goes on from where the store is, and lists only if it
-// must. It returns nil when the context has ended, and an error when something
-// has failed after which a pause is due; the next call goes on.
+// ListAndWatchWithContext goes on from the store's position, and lists only if it must. It returns nil when the context
+// has ended. It returns an error when something has failed after which a pause is due; the next call goes on.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	r.source.pages.most = r.WatchListPageSize
 	err := r.follow(ctx)
@@ -139,8 +136,7 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	return err
 }
 
-// follow lists when it has to, then watches, over and over, until something
-// fails.
+// follow lists when it has to, then watches, and repeats this until something fails.
 func (r *Reflector) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.timeline.check(ctx); err != nil {
@@ -162,11 +158,10 @@ func (r *Reflector) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ResumeResourceVersion is where another reflector of the same store goes on
-// with nothing left out, "" if it has to list. It may be called before Run and
-// when that has returned.
+// ResumeResourceVersion returns the version from which another reflector of the same store goes on without missing
+// anything, "" if it has to list. The caller may use it before Run and after Run has returned.
 func (r *Reflector) ResumeResourceVersion() string { return r.place.at.Complete }
 
-// Reverse makes the stream leave its history: its watch ends, the store is told, and a list follows once History finds one
-// truthful. Any goroutine may call it, at any time.
-func (r *Reflector) Reverse(proof string) { r.timeline.tell(proof) }
+// Reverse says that the server's history went backwards. The watch ends, the store learns it, and a list follows once
+// History accepts one as truthful. Any goroutine may call it, at any time.
+func (r *Reflector) Reverse(proof string) { r.timeline.notify(proof) }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What client-go's own tests ask of cache.Reflector, and where it is asked here.
+// This table compares the tests of client-go's cache.Reflector with the tests here.
 //
 //	upstream's behaviour                              here
 //	the watch is stopped when the context ends        holds: TestTheWatchIsStopped…
@@ -27,25 +27,25 @@ import (
 //	relist from "" when "0" or exact has expired      moot: it is always ""
 //	pages of 500, WatchListPageSize honoured          holds: TestAListIsReadInPages…
 //	unpaged lists at a version, for the watch cache   differs: pages, to bound memory on both sides
-//	an expired continue token: whole list             differs: twice anew in pages, then whole
+//	an expired continue token: whole list             differs: starts over twice in pages, then whole
 //	watch from the list's version, with bookmarks     holds: TestAStreamBegins…
-//	watch timeout random in [min, 2 min], 5 m at least differs: what the caller asks for is taken
+//	watch timeout random in [min, 2 min], 5 m at least differs: the caller's timeout is used
 //	each event reaches the store, its version kept    holds: TestEveryEvent…
 //	UpdateResourceVersion for events and bookmarks    holds: TestEveryEvent…
 //	a wrong type or kind or a Table is dropped        differs: the stream stops there, or it is lost silently
 //	a store error is logged, the version moves on     differs: I1, TestAStoreError…
 //	429 and refused connections: no list, backoff     holds: TestBusy…, TestRefused…
-//	in-stream 500: list at once                       differs: the history is asked for again first, TestAPoisoned…
+//	in-stream 500: list at once                       differs: the history is requested again first, TestAPoisoned…
 //	MaxInternalErrorRetryDuration                     moot: counted per place instead
 //	in-stream or HTTP 410: list                       differs: a new connection first
 //	each ListAndWatch begins with a list              differs: only if it must
 //	resync by period and ShouldResync, error ends it  holds: TestResync…
-//	resync runs beside the watch                      differs: on the goroutine that feeds the store
+//	resync runs next to the watch                     differs: on the goroutine that feeds the store
 //	WatchList                                         differs: not used, it folds changes
 //	the store's transformer for internal stores       moot: there are none; RealFIFO's is tested in seams_test.go
 //	a short, empty watch is an error                  holds: TestAWatchThatEndsAtOnce…
 
-func TestAnotherReflectorOfTheStoreGoesOnWhereOneEnded(t *testing.T) {
+func TestASecondReflectorOfTheStoreGoesOnAtTheEndOfTheFirst(t *testing.T) {
 	r := NewReflectorWithOptions(newServer(9), &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9"})
 	require.Equal(t, "9", r.ResumeResourceVersion())
 	require.NoError(t, r.handle(&openWatch{}, watch.Event{Type: watch.Added, Object: pod("a", "10")}))
@@ -205,7 +205,7 @@ func TestAStoreErrorEndsListAndWatchAndIsReturned(t *testing.T) {
 	require.Equal(t, "9", r.LastSyncResourceVersion())
 }
 
-func TestAStoreThatBlocksHoldsTheStreamBack(t *testing.T) {
+func TestAStoreThatBlocksAlsoBlocksTheStream(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, room := newServer(9), make(chan struct{})
 		store := &ledger{decide: func(c call) error { <-room; return nil }}
@@ -286,7 +286,7 @@ func TestAServerThatReturnsIsAskedAtOnceAndThenAgainSoon(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
 		returned := make(chan struct{})
-		answers := time.Now().Add(10*time.Minute + returnSpread + 2*time.Second) // It is not ready at once.
+		answers := time.Now().Add(10*time.Minute + returnSpread + 2*time.Second) // The server is not ready at once.
 		s.onWatch = func(metav1.ListOptions) watchPlan {
 			if time.Now().Before(answers) {
 				return watchPlan{refuse: refused()}
@@ -311,7 +311,7 @@ func TestAServerThatReturnsIsAskedAtOnceAndThenAgainSoon(t *testing.T) {
 	})
 }
 
-func TestResyncIsNotPutOffByReconnects(t *testing.T) {
+func TestReconnectsDoNotDelayTheResync(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{

@@ -6,15 +6,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// resyncs says when the store's resync is due. The time stands across watches,
-// so that frequent reconnects do not put it off.
+// resyncs computes when the store's resync is due. Another watch does not change that time, so frequent reconnects do
+// not delay the resync.
 type resyncs struct {
 	period time.Duration // Options.ResyncPeriod
 	at     time.Time
 	clock  clock.Clock
 }
 
-// timer fires when the next resync is due, and never if there are none.
+// timer returns a timer that fires when the next resync is due. Without resyncs it never fires.
 func (s *resyncs) timer() (<-chan time.Time, func() bool) {
 	if s.period <= 0 {
 		return nil, func() bool { return false }
@@ -27,5 +27,5 @@ func (s *resyncs) timer() (<-chan time.Time, func() bool) {
 	return timer.C(), timer.Stop
 }
 
-// begun puts off the next resync, because one begins.
+// begun sets the time of the next resync, because one begins now.
 func (s *resyncs) begun() { s.at = s.clock.Now().Add(s.period) }

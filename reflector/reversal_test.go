@@ -17,13 +17,13 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// historian says of the server's history what the test has it say.
+// historian is a History with the answers of the test.
 type historian struct {
 	mu     sync.Mutex
 	proof  string
-	failed error  // of looking
-	beside string // a resource version at which others were listed
-	lies   error  // of a list
+	failed error  // if the check fails
+	at     string // a resource version at which other streams were listed
+	stale  error  // why a list is not truthful
 	asked  []string
 	shown  int // items of lists
 }
@@ -48,7 +48,7 @@ func (h *historian) Truthful(_ context.Context, _ string, items []any) (at strin
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shown += len(items)
-	return h.beside, h.lies
+	return h.at, h.stale
 }
 
 func TestTheHistoryIsCheckedBeforeEachWatch(t *testing.T) {
@@ -56,25 +56,25 @@ func TestTheHistoryIsCheckedBeforeEachWatch(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
 		h.proof = "it is younger"
-		h.lies = errors.New("the cache is stale")
+		h.stale = errors.New("the cache is stale")
 		start(t, r)
 		h.set(func() { require.Equal(t, []string{"2"}, h.asked) })
-		require.Equal(t, []string{"interrupted history_reversed"}, store.calls(), "at once, and nothing of a list that is not believed")
+		require.Equal(t, []string{"interrupted history_reversed"}, store.calls(), "at once, and nothing of a stale list")
 		require.Equal(t, "it is younger", store.find("interrupted").detail)
 		require.Empty(t, s.watched(), "a watch from there would be in another history")
 		pass(2 * time.Minute)
 		require.Len(t, store.calls(), 1)
 
-		h.set(func() { h.lies, h.proof = nil, "" })
+		h.set(func() { h.stale, h.proof = nil, "" })
 		pass(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}, store.calls())
 		require.Contains(t, store.find("begin").detail, "it is younger")
 		h.set(func() { require.Positive(t, h.shown) })
-		require.Len(t, s.watched(), 1, "and on it goes")
+		require.Len(t, s.watched(), 1, "the stream goes on")
 	})
 }
 
-func TestWhileItIsNotKnownWhetherTheHistoryStandsNothingIsWatched(t *testing.T) {
+func TestWithoutAnAnswerAboutTheHistoryNothingIsWatched(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{failed: errors.New("no answer")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h}))
@@ -89,7 +89,7 @@ func TestWhileItIsNotKnownWhetherTheHistoryStandsNothingIsWatched(t *testing.T) 
 	})
 }
 
-func TestAStreamThatIsReversedLeavesItsOpenWatchOnce(t *testing.T) {
+func TestAReversedStreamClosesItsOpenWatchOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
@@ -98,17 +98,17 @@ func TestAStreamThatIsReversedLeavesItsOpenWatchOnce(t *testing.T) {
 		r.Reverse("another stream has seen it")
 		r.Reverse("and another")
 		synctest.Wait()
-		left := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
-		require.Equal(t, left, store.calls())
+		want := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
+		require.Equal(t, want, store.calls())
 		s.write(watch.Modified, "a")
 		synctest.Wait()
 		pass(time.Minute)
-		require.Equal(t, append(left, "update a@3"), store.calls())
+		require.Equal(t, append(want, "update a@3"), store.calls())
 		require.Equal(t, 1, s.count(&s.open))
 	})
 }
 
-func TestAnotherHistoryIsNotTakenForWhatAnAPIServerHasForgotten(t *testing.T) {
+func TestAnotherHistoryIsNotTakenForAnExpiredOne(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := withPods(2), &ledger{}
 		for range 5 {
@@ -127,7 +127,7 @@ func TestAnotherHistoryIsNotTakenForWhatAnAPIServerHasForgotten(t *testing.T) {
 	})
 }
 
-// history says something else each time.
+// history gives another answer each time.
 type history struct {
 	proof func(n int) string
 	n     *int
@@ -143,20 +143,20 @@ func (h history) Reversed(_ context.Context, rv string) (string, error) {
 
 func (history) Truthful(context.Context, string, []any) (string, error) { return "", nil }
 
-func TestAStreamIsListedWhereOthersWere(t *testing.T) {
+func TestAStreamIsListedAtTheVersionOfOtherStreams(t *testing.T) {
 	for name, test := range map[string]struct {
-		beside string
-		lists  []string
+		at    string
+		lists []string
 	}{
-		"where the server has that":   {"2", []string{"begin history_reversed from 2", "page a@1 b@2", "end 2"}},
-		"unless it has forgotten it":  {"1", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
-		"unless it is of the future":  {"9", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
-		"unless the list is there":    {"3", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
-		"unless there are no others ": {"", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"the server has that version":  {"2", []string{"begin history_reversed from 2", "page a@1 b@2", "end 2"}},
+		"the server has forgotten it":  {"1", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"the version is in the future": {"9", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"the list is at that version":  {"3", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
+		"no other stream was listed":   {"", []string{"begin history_reversed from 2", "page a@1 b@2 c@3", "end 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				s, store, h := withPods(3), &ledger{}, &historian{proof: "it is younger", beside: test.beside}
+				s, store, h := withPods(3), &ledger{}, &historian{proof: "it is younger", at: test.at}
 				s.compacted = 2
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h, PageSize: 2}))
 				pass(10 * time.Second)
@@ -175,33 +175,33 @@ func TestAStreamIsListedWhereOthersWere(t *testing.T) {
 	}
 }
 
-func TestAStreamThatWasReversedBeforeTakesNoStaleList(t *testing.T) {
+func TestAStreamThatWasReversedBeforeRejectsAStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
+		s, store, h := withPods(2), &ledger{}, &historian{stale: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: delta.CauseHistoryReversed, History: h}))
 		pass(time.Minute)
 		require.NotContains(t, store.calls(), "end 2")
-		h.set(func() { h.lies = nil })
+		h.set(func() { h.stale = nil })
 		pass(2 * time.Minute)
 		require.Contains(t, store.calls(), "end 2")
 	})
 }
 
-// Of a resource that nobody was allowed to list before, an API server may have a cache of the history that is no more, too.
-func TestAFirstListThatIsStaleIsNotTaken(t *testing.T) {
+// If no client was allowed to list a resource before, an API server may still cache the old history of it.
+func TestAStaleFirstListIsRejected(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, store, h := withPods(2), &ledger{}, &historian{lies: errors.New("the cache is stale")}
+		s, store, h := withPods(2), &ledger{}, &historian{stale: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{History: h}))
 		pass(20 * time.Second)
 		require.Empty(t, store.calls())
-		h.set(func() { h.lies = nil })
+		h.set(func() { h.stale = nil })
 		pass(2 * time.Minute)
 		require.Equal(t, []string{"begin first_list", "page a@1 b@2", "end 2"}, store.calls())
 	})
 }
 
-// Another list takes long, and meanwhile another stream has found it out.
-func TestAStreamThatIsReversedWhileItWaitsTakesNoStaleList(t *testing.T) {
+// Another list takes long. Meanwhile another stream finds the reversal.
+func TestAStreamThatIsReversedAtTheGateRejectsAStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h, turn := withPods(2), &ledger{}, &historian{}, make(chan struct{})
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "1", History: h, ListGate: func(ctx context.Context) (func(), error) {
@@ -215,12 +215,12 @@ func TestAStreamThatIsReversedWhileItWaitsTakesNoStaleList(t *testing.T) {
 		start(t, r)
 		pass(time.Minute)
 		require.Empty(t, store.calls())
-		h.set(func() { h.lies = errors.New("the cache is stale") })
+		h.set(func() { h.stale = errors.New("the cache is stale") })
 		r.Reverse("another stream has seen it")
 		close(turn)
 		pass(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed"}, store.calls())
-		h.set(func() { h.lies = nil })
+		h.set(func() { h.stale = nil })
 		pass(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 1", "page a@1 b@2", "end 2"}, store.calls())
 	})
@@ -228,7 +228,7 @@ func TestAStreamThatIsReversedWhileItWaitsTakesNoStaleList(t *testing.T) {
 
 func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, h := withPods(2), &historian{proof: "it is younger", lies: errors.New("the cache is stale")}
+		s, h := withPods(2), &historian{proof: "it is younger", stale: errors.New("the cache is stale")}
 		var tries []time.Time
 		var down error
 		s.onList = func(metav1.ListOptions) error {
@@ -242,7 +242,7 @@ func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 		s.set(func() {
 			require.Greater(t, len(tries), 60)
 			for i := range tries[1:] {
-				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*leftRetry)
+				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*reversedRetry)
 			}
 		})
 	})

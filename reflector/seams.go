@@ -10,38 +10,36 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// PagedStore is an optional interface of the store. It gets the pages of a list as they come, and learns why there is a list.
-// A store without it gets each list through Replace, whole.
+// PagedStore is an optional interface of the store. It gets the pages of a list as they come, and the cause of the
+// list. A store without it gets each list through Replace, whole.
 type PagedStore interface {
-	// BeginReplace is called when the first page has come.
-	// fromResourceVersion is the position so far, "" if nothing is recorded.
+	// BeginReplace is called when the first page has come. fromResourceVersion is the position so far, "" if nothing is
+	// recorded.
 	BeginReplace(cause delta.Cause, detail, fromResourceVersion string) error
 	// ReplacePage hands over one page; resourceVersion is the list's.
 	ReplacePage(list []interface{}, resourceVersion string) error
-	// EndReplace is called after every page of one consistent list was
-	// accepted.
+	// EndReplace is called after the store has accepted every page of one consistent list.
 	EndReplace(resourceVersion string) error
-	// AbortReplace is called when the list could not be completed. Nothing has vanished, and the position is unchanged. A
+	// AbortReplace is called if the list could not be completed. Nothing has vanished, and the position is unchanged. A
 	// further BeginReplace may follow.
 	AbortReplace()
 }
 
-// UnreadStore is an optional interface of a PagedStore. Between BeginReplace and EndReplace it learns of objects on the list
-// that could not be read, so that it does not take them for vanished.
+// UnreadStore is an optional interface of a PagedStore. Between BeginReplace and EndReplace it learns of objects on the
+// list that could not be read, so that they do not count as vanished.
 type UnreadStore interface {
-	// Unread gives the object's key as cache.ObjectName writes it, "" if not even
-	// that could be read.
+	// Unread passes the object's key as cache.ObjectName writes it, "" if not even that could be read.
 	Unread(key string) error
 }
 
-// ProofStore is an optional interface of the store. It gets a position that was proved, in place of Bookmark. The store should
-// keep it at once, because no server gives it a second time.
+// ProofStore is an optional interface of the store. Its Proved gets a position that was proved, in place of Bookmark.
+// The store should keep it at once, because no server gives it a second time.
 type ProofStore interface {
 	Proved(resourceVersion string) error
 }
 
-// InterruptStore is an optional interface of the store. It learns when the stream cannot go on, and when it goes on without
-// having missed anything. If something was missed, a list follows instead of Resumed.
+// InterruptStore is an optional interface of the store. It learns when the stream cannot go on, and when it goes on
+// without having missed anything. If something was missed, a list follows instead of Resumed.
 type InterruptStore interface {
 	Interrupted(cause delta.Cause, detail string) error
 	Resumed() error
@@ -104,7 +102,7 @@ func (o outlet) beginReplace(cause delta.Cause, detail, from string) error {
 	return storeFailed("begin replace", from, o.paged.BeginReplace(cause, detail, from))
 }
 
-// unreadable tells the store of each object that an error is about.
+// unreadable passes the key of each object of an error to the store.
 func (o outlet) unreadable(errs []error) error {
 	if o.unread == nil {
 		return nil
@@ -152,7 +150,7 @@ func (o outlet) updateResourceVersion(resourceVersion string) {
 	}
 }
 
-// storeFailed marks a store's error, nil stays nil.
+// storeFailed marks an error of the store. Nil stays nil.
 func storeFailed(operation, resourceVersion string, err error) error {
 	if err == nil {
 		return nil

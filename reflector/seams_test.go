@@ -20,7 +20,7 @@ func named(name, hostname string) *v1.Pod {
 	}
 }
 
-// faked is client-go's double of a source with one pod, shut down with the test.
+// faked returns client-go's double of a source with one pod. It is shut down with the test.
 func faked(t *testing.T) *fcache.FakeControllerSource {
 	source := fcache.NewFakeControllerSource()
 	source.Add(named("a", "1"))

@@ -27,8 +27,8 @@ type change struct {
 	event watch.Event
 }
 
-// server is an API server for pods with a history that can be forgotten, and
-// faults by request. Real servers cannot be made to show these faults at will.
+// server is an API server for pods. Its history can expire, and it fails on request. Real servers cannot be made to
+// show these faults at will.
 type server struct {
 	mu                       sync.Mutex
 	rv                       int
@@ -43,14 +43,13 @@ type server struct {
 
 	lists   []metav1.ListOptions
 	watches []metav1.ListOptions
-	// onList and onWatch are asked for a fault at each request, if set; faults
-	// protects what they decide by.
+	// onList and onWatch, if set, return a fault for each request. faults protects the state that they use.
 	faults  sync.Mutex
 	onList  func(metav1.ListOptions) error
 	onWatch func(metav1.ListOptions) watchPlan
 }
 
-// watchPlan is how one watch fares.
+// watchPlan is the course of one watch.
 type watchPlan struct {
 	refuse    error          // instead of a watch
 	cutAfter  int            // ends after so many events, if > 0
@@ -77,7 +76,7 @@ func podList(rv, next string, pods ...*v1.Pod) *v1.PodList {
 	return list
 }
 
-// watched, listed and count are what the server has seen so far.
+// watched, listed and count return what the server has seen so far.
 func (s *server) watched() []metav1.ListOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +95,14 @@ func (s *server) count(n *int) int {
 	return *n
 }
 
-// set changes what onList and onWatch decide by.
+// set changes the state that onList and onWatch use.
 func (s *server) set(change func()) {
 	s.faults.Lock()
 	defer s.faults.Unlock()
 	change()
 }
 
-// write adds one change; names share a resource version only for deletes.
+// write adds one change. Several names share a resource version only for deletes.
 func (s *server) write(kind watch.EventType, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,14 +122,14 @@ func (s *server) write(kind watch.EventType, names ...string) {
 	s.changed = make(chan struct{})
 }
 
-// elsewhere moves the resource version by a write of another resource.
+// elsewhere moves the resource version by a write to another resource.
 func (s *server) elsewhere() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
 }
 
-// bookmark tells all watches where they are.
+// bookmark sends a bookmark to all watches.
 func (s *server) bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *server) compact() {
 	s.forgotten, s.compacted = s.rv, s.rv
 }
 
-// stateAt is what exists at a resource version. The caller holds mu.
+// stateAt returns the pods at a resource version. The caller holds mu.
 func (s *server) stateAt(rv int) map[string]*v1.Pod {
 	state := map[string]*v1.Pod{}
 	for _, c := range s.history {
@@ -196,7 +195,7 @@ func (s *server) ListWithContext(_ context.Context, options metav1.ListOptions) 
 		if _, err := fmt.Sscanf(options.Continue, "%d/%d", &at, &from); err != nil {
 			return nil, err
 		}
-		// What began as an exact list lasts as long as the history.
+		// A list that began as an exact one lasts as long as the history.
 		if at < s.compacted || at < s.forgotten && !strings.HasSuffix(options.Continue, exactly) {
 			return nil, expired()
 		}
@@ -221,7 +220,7 @@ func (s *server) ListWithContext(_ context.Context, options metav1.ListOptions) 
 // exactly marks the tokens of lists at exact versions.
 const exactly = "/exactly"
 
-// pageAt is a page of the state at a resource version.
+// pageAt returns a page of the state at a resource version.
 func (s *server) pageAt(at, from, limit int) *v1.PodList {
 	state := s.stateAt(at)
 	names := make([]string, 0, len(state))
@@ -264,7 +263,7 @@ func (s *server) WatchWithContext(ctx context.Context, options metav1.ListOption
 		return nil, apierrors.NewBadRequest("bad resource version")
 	}
 	if from < s.forgotten {
-		// As the real one: accepted, and then an ERROR in the stream.
+		// As the real server does: it accepts the watch, and then sends an ERROR in the stream.
 		plan = watchPlan{immediate: true, sharply: status(expired())}
 	}
 	s.open++
@@ -375,7 +374,7 @@ func tooMany(retryAfter int) error {
 	return apierrors.NewTooManyRequests("overloaded", retryAfter)
 }
 
-// status is an API error as it comes in a stream.
+// status returns an API error in the form in which a stream carries it.
 func status(err error) *metav1.Status {
 	s := err.(apierrors.APIStatus).Status()
 	if s.Code == 0 {
@@ -384,7 +383,7 @@ func status(err error) *metav1.Status {
 	return &s
 }
 
-// expiredBefore is what a watch cache says whose history begins after first.
+// expiredBefore returns the error of a watch cache whose history begins after first.
 func expiredBefore(first int) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: 1 (%d)", first))
 }

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// watchGrace is how much longer than asked for a watch may last before it
-	// is cut here: the server, or the way to it, has forgotten it.
+	// watchGrace is how much longer than requested a watch may last before the reflector closes it: the server, or the
+	// network, has forgotten it.
 	watchGrace = 30 * time.Second
-	// freshTries is how many new connections are tried after a 410.
+	// freshTries is how many new connections the reflector tries after a 410.
 	freshTries = 2
 	// pageTimeout is how long one page may take. Servers give up after one minute.
 	pageTimeout = 5 * time.Minute
 )
 
-// source is the API server as it is asked for one resource: for pages of lists, and for watches. Its watches may be opened
-// and closed beside its lists, on another goroutine.
+// source sends the requests for one resource to the API server: pages of lists, and watches. Another goroutine may open
+// and close its watches while it lists.
 type source struct {
 	lw       cache.ListerWatcherWithContext
 	fresh    func() cache.ListerWatcher // Options.Fresh
@@ -55,7 +55,7 @@ func newSource(lw cache.ListerWatcher, options *Options, log *slog.Logger) *sour
 // works notes that a watch works or a list was completed.
 func (s *source) works() { s.tried = 0 }
 
-// tryFresh has the next watch use a new connection, unless enough were tried.
+// tryFresh makes the next watch use a new connection. It returns false if enough were tried.
 func (s *source) tryFresh() bool {
 	if s.fresh == nil || s.tried >= freshTries {
 		return false
@@ -74,7 +74,7 @@ func (s *source) openNext(ctx context.Context, from string) (*openWatch, error) 
 	return s.open(ctx, from)
 }
 
-// open starts a watch. It changes nothing of the source.
+// open starts a watch. It does not change the source.
 func (s *source) open(ctx context.Context, from string) (*openWatch, error) {
 	return s.openAt(ctx, s.lw, from)
 }
@@ -98,7 +98,7 @@ func (s *source) openAt(ctx context.Context, lw cache.ListerWatcherWithContext, 
 	return opened, nil
 }
 
-// close stops a watch and tells the hook.
+// close stops a watch and calls the hook.
 func (s *source) close(opened *openWatch, err error) {
 	if opened.watch == nil {
 		return
@@ -110,7 +110,7 @@ func (s *source) close(opened *openWatch, err error) {
 	s.hooks.WatchClosed(err)
 }
 
-// fetch asks for a page of a list to record.
+// fetch requests a page of a list to record.
 func (s *source) fetch(ctx context.Context, options metav1.ListOptions) (page, error) {
 	p, err := s.list(ctx, options)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *source) fetch(ctx context.Context, options metav1.ListOptions) (page, e
 	return p, nil
 }
 
-// list asks for any page. An answer that is not a page is an unusableFailure.
+// list requests any page. An answer that is not a page is an unusableFailure.
 func (s *source) list(ctx context.Context, options metav1.ListOptions) (page, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()

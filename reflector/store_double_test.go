@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// call is one call that a store got.
+// call is one call of a store.
 type call struct {
 	method  string // add update delete bookmark begin page end abort interrupted resumed resync
 	objects []metav1.Object
@@ -22,7 +22,7 @@ type call struct {
 	detail  string
 }
 
-// String is a call in short: "add a@2", "begin expired from 7", "page a@1 b@2".
+// String returns a call in short: "add a@2", "begin expired from 7", "page a@1 b@2".
 func (c call) String() string {
 	parts := []string{c.method}
 	for _, object := range c.objects {
@@ -40,13 +40,12 @@ func (c call) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ledger is a store that keeps what it was called with. It implements every
-// interface that the reflector knows.
+// ledger is a store that keeps its calls. It implements every interface that the reflector knows.
 type ledger struct {
 	mu       sync.Mutex
 	accepted []call
 	versions []string
-	// decide, if set, is asked before a call is accepted; it may block.
+	// decide, if set, runs before a call is accepted; it may block.
 	decide func(call) error
 }
 
@@ -71,7 +70,7 @@ func (l *ledger) got(c call) error {
 	return nil
 }
 
-// calls are the accepted calls so far, in short.
+// calls returns the accepted calls so far, in short.
 func (l *ledger) calls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +110,7 @@ func (l *ledger) Resync() error      { return l.got(call{method: "resync"}) }
 func (l *ledger) Resumed() error     { return l.got(call{method: "resumed"}) }
 func (l *ledger) AbortReplace()      { _ = l.got(call{method: "abort"}) }
 
-// Unread puts the key where a cause would stand.
+// Unread puts the key in the place of a cause.
 func (l *ledger) Unread(key string) error {
 	return l.got(call{method: "unread", cause: delta.Cause(key)})
 }

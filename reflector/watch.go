@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// shortWatch is client-go's measure of a watch that ended at once.
+	// shortWatch is client-go's bound for a watch that ended at once.
 	shortWatch = time.Second
-	// settleAfter is how long a watch must last without an error to count as
-	// working: a server reports 410 within a watch that it has accepted.
+	// settleAfter is how long a watch must last without an error to count as working: a server reports 410 within a
+	// watch that it has accepted.
 	settleAfter = 5 * time.Second
-	// freshPause is the longest pause before a new connection is tried after a 410.
+	// freshPause is the longest pause before a new connection after a 410.
 	freshPause = 500 * time.Millisecond
 )
 
 // openWatch is one watch.
 type openWatch struct {
-	watch  watch.Interface // nil: it has ended, ahead is what is left of it
-	ahead  []watch.Event   // read ahead during a list, older than what watch gives
+	watch  watch.Interface // nil: the watch has ended, and only ahead is left
+	ahead  []watch.Event   // read ahead during a list, older than the events of watch
 	ctx    context.Context // ends with the watch; nil if watch is
 	cancel context.CancelFunc
 
 	asked  time.Time // when the request was made
-	heard  time.Time // when the last event was dealt with, at first when it was opened
+	heard  time.Time // when the last event was handled, or at first when the watch was opened
 	works  bool      // it has sent an event, or lasted for settleAfter
 	events int
 }
@@ -43,8 +43,8 @@ func (s *openWatch) stop() {
 	}
 }
 
-// watch brings one watch to the store until it ends: s if there is one already,
-// else one from where the cursor is. nil means that it ended cleanly.
+// watch delivers one watch to the store until it ends. It uses s, or opens a watch at the cursor if s is nil. It
+// returns nil if the watch ended cleanly.
 func (r *Reflector) watch(ctx context.Context, s *openWatch) (err error) {
 	if s == nil {
 		if s, err = r.source.openNext(ctx, r.place.at.Complete); err != nil {
@@ -54,15 +54,15 @@ func (r *Reflector) watch(ctx context.Context, s *openWatch) (err error) {
 	r.place.at.began()
 	defer func() {
 		if s.works && r.options.Clock.Since(s.asked) >= shortWatch {
-			// What fails next is another trouble than what failed before: a server that is
-			// restarted often is not one that should be spared.
+			// The next failure is a new problem, so its pause starts short. A server that restarts often need not be
+			// spared.
 			r.retries.progress()
 		}
 		r.source.close(s, err)
 	}()
 	for i := range s.ahead {
 		event := s.ahead[i]
-		s.ahead[i] = watch.Event{} // the store decides how long it is kept
+		s.ahead[i] = watch.Event{} // the store decides how long it keeps the event
 		if err := r.handle(s, event); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 		select {
 		case <-s.ctx.Done():
 			r.place.waited()
-			return ctx.Err() // nil if it only lasted too long
+			return ctx.Err() // nil if the watch only lasted too long
 		case event, ok := <-s.watch.ResultChan():
 			if !ok {
 				return r.endOfStream(s)
@@ -96,7 +96,7 @@ func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 				return err
 			}
 		case proof := <-r.timeline.proofs:
-			if err := r.timeline.leave(ctx, proof); err != nil {
+			if err := r.timeline.reverse(ctx, proof); err != nil {
 				return err
 			}
 			return errReversed
@@ -116,7 +116,7 @@ func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 	}
 }
 
-// endOfStream is what a watch's clean end means.
+// endOfStream returns errShortWatch for a clean end that came at once and without an event.
 func (r *Reflector) endOfStream(s *openWatch) error {
 	now := r.options.Clock.Now()
 	r.place.at.ended(now)
@@ -126,7 +126,7 @@ func (r *Reflector) endOfStream(s *openWatch) error {
 	return nil
 }
 
-// handle brings one event to the store and, I1, only then moves the position.
+// handle delivers one event to the store and, I1, only then moves the position.
 func (r *Reflector) handle(s *openWatch, event watch.Event) error {
 	if event.Type == watch.Error {
 		r.place.waited()
@@ -163,8 +163,7 @@ func (r *Reflector) works(s *openWatch) error {
 	return nil
 }
 
-// whenQuiet is called when a watch may have been quiet for long enough to mean
-// something, and returns when to ask again.
+// whenQuiet handles a watch that may have been quiet for too long, and returns when to check again.
 func (r *Reflector) whenQuiet(ctx context.Context, s *openWatch) (time.Duration, error) {
 	heard := r.options.Clock.Since(s.heard)
 	if heard < settleAfter {
@@ -188,7 +187,7 @@ func (r *Reflector) whenQuiet(ctx context.Context, s *openWatch) (time.Duration,
 	return r.quiet.untilLook(), nil
 }
 
-// resync lets the store resync, on the goroutine that feeds it.
+// resync calls the store's Resync, on the goroutine that feeds it.
 func (r *Reflector) resync() error {
 	r.resyncs.begun()
 	if r.ShouldResync != nil && !r.ShouldResync() {
@@ -197,8 +196,7 @@ func (r *Reflector) resync() error {
 	return r.delivery.out.resync()
 }
 
-// afterWatch decides how to go on after a watch has ended: nil to go on at once,
-// else after a pause.
+// afterWatch decides what follows the end of a watch. It returns nil to go on at once, or an error to pause first.
 func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errReversed):
@@ -215,17 +213,16 @@ func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 	}
 }
 
-// afterExpiry tries new connections, which may lead to an API server that still
-// has the history, and then to recover it, before it has the resource listed. That a list's own
-// resource version has expired calls for a pause, or the two would chase each
-// other.
+// afterExpiry first tries new connections, which may lead to an API server that still has the history. Then it tries to
+// recover the history. If both fail, a list is due. If the list's own resource version has expired, a pause comes
+// first, or lists and expiries would follow each other without end.
 func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 	if r.place.recorded() && r.source.tryFresh() {
 		r.retries.pause(ctx, rand.N(freshPause))
-		return ctx.Err() // The history is asked for before the next watch.
+		return ctx.Err() // The next watch checks the history first.
 	}
-	// To recover is to compare two revisions of one history.
-	if failed := r.timeline.check(ctx); failed != nil || r.timeline.left != "" {
+	// A recovery compares two revisions of one history.
+	if failed := r.timeline.check(ctx); failed != nil || r.timeline.reversed != "" {
 		return failed
 	}
 	if recovered, failed := r.recoverer.recover(ctx, err); recovered || failed != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// plans gives each watch in turn its plan, and those after the last none.
+// plans gives each watch in turn its plan, and no plan to later watches.
 func plans(given ...watchPlan) func(metav1.ListOptions) watchPlan {
 	return func(metav1.ListOptions) watchPlan {
 		if len(given) == 0 {
@@ -29,7 +29,7 @@ func plans(given ...watchPlan) func(metav1.ListOptions) watchPlan {
 	}
 }
 
-// scripted is a source with one watch that the test feeds, and no list.
+// scripted returns a source with one watch that the test feeds, and no list.
 func scripted() (*cache.ListWatch, *watch.FakeWatcher) {
 	w := watch.NewFake()
 	return &cache.ListWatch{
@@ -53,7 +53,7 @@ func TestACleanEndIsFollowedByAWatchFromTheLastVersion(t *testing.T) {
 	})
 }
 
-func TestAWatchThatEndsAtOnceIsAnErrorSoThatThereIsAPause(t *testing.T) {
+func TestAWatchThatEndsAtOnceIsAnErrorWithAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newServer(9)
 		s.onWatch = plans(watchPlan{immediate: true})
@@ -88,7 +88,7 @@ func TestAWatchThatOutlivesItsTimeoutIsCutAndOpenedAgain(t *testing.T) {
 	})
 }
 
-func TestGoneIsTriedOnNewConnectionsBeforeAList(t *testing.T) {
+func TestAfterGoneNewConnectionsComeBeforeAList(t *testing.T) {
 	gone := map[string]watchPlan{
 		"as an answer":  {refuse: expired()},
 		"in the stream": {immediate: true, sharply: status(expired())},
@@ -129,7 +129,7 @@ func TestGoneIsTriedOnNewConnectionsBeforeAList(t *testing.T) {
 	}
 }
 
-func TestGoneRightAfterAListIsAListFromScratchAfterAPause(t *testing.T) {
+func TestGoneRightAfterAListGivesANewListAfterAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(watchPlan{refuse: expired()}, watchPlan{refuse: expired()})
@@ -190,7 +190,7 @@ func TestANewResourceIsWatchedFromItsOwnVersion(t *testing.T) {
 	})
 }
 
-func TestBusyServersAreGivenTheTimeTheyAskFor(t *testing.T) {
+func TestBusyServersGetTheTimeThatTheyRequest(t *testing.T) {
 	for name, plan := range map[string]watchPlan{
 		"as an answer":  {refuse: tooMany(20)},
 		"in the stream": {immediate: true, sharply: status(tooMany(20))},
@@ -212,7 +212,7 @@ func TestBusyServersAreGivenTheTimeTheyAskFor(t *testing.T) {
 	}
 }
 
-func TestEventsAtOrBelowThePositionAreDeliveredAndDoNotMoveItBack(t *testing.T) {
+func TestOldEventsAreDeliveredAndDoNotMoveThePositionBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		lw, w := scripted()
 		store := &ledger{}
@@ -228,7 +228,7 @@ func TestEventsAtOrBelowThePositionAreDeliveredAndDoNotMoveItBack(t *testing.T) 
 	})
 }
 
-func TestVersionsThatCannotBeComparedAreTakenAsTheyCome(t *testing.T) {
+func TestVersionsWithoutOrderAreTakenAsTheyCome(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		lw, w := scripted()
 		store := &ledger{}
@@ -259,7 +259,7 @@ func TestDeletesThatShareAVersionAreAllDeliveredOnceAcrossACut(t *testing.T) {
 	})
 }
 
-func TestADeleteThatIsFollowedByNothingForAWhileIsComplete(t *testing.T) {
+func TestADeleteIsCompleteIfNothingFollowsForAWhile(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
@@ -304,27 +304,27 @@ func TestAStreamThatNeverSentABookmarkMayBeSilent(t *testing.T) {
 
 func TestHooksReportWatchesAndLists(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, told := newServer(9), []string{}
+		s, calls := newServer(9), []string{}
 		s.write(watch.Added, "a")
 		s.onWatch = plans(watchPlan{immediate: true, sharply: status(expired())}, watchPlan{immediate: true, sharply: status(internal())})
 		stop := start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", Hooks: Hooks{
-			Relist:      func(cause delta.Cause) { told = append(told, "relist "+string(cause)) },
-			WatchOpened: func(rv string) { told = append(told, "opened "+rv) },
+			Relist:      func(cause delta.Cause) { calls = append(calls, "relist "+string(cause)) },
+			WatchOpened: func(rv string) { calls = append(calls, "opened "+rv) },
 			WatchClosed: func(err error) {
 				if err == nil {
-					told = append(told, "closed")
+					calls = append(calls, "closed")
 				} else {
-					told = append(told, "failed")
+					calls = append(calls, "failed")
 				}
 			},
 		}}))
 		pass(time.Minute)
 		stop()
-		require.Equal(t, []string{"opened 9", "failed", "relist expired", "opened 10", "failed", "opened 10", "closed"}, told)
+		require.Equal(t, []string{"opened 9", "failed", "relist expired", "opened 10", "failed", "opened 10", "closed"}, calls)
 	})
 }
 
-func TestANewResourceThatHasWorkedHasAPositionToLose(t *testing.T) {
+func TestANewResourceHasAPositionAfterItsFirstEvent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(watchPlan{cutAfter: 1}, watchPlan{refuse: expired()})
@@ -334,7 +334,7 @@ func TestANewResourceThatHasWorkedHasAPositionToLose(t *testing.T) {
 	})
 }
 
-func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *testing.T) {
+func TestExpiredHistoryIsRecoveredFromListsAtEachRevision(t *testing.T) {
 	tests := map[string]struct {
 		revisions int
 		lose      func(*server)
@@ -372,7 +372,7 @@ func TestHistoryThatCanNoLongerBeWatchedIsRecoveredFromListsAtEachRevision(t *te
 	}
 }
 
-func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {
+func TestARecoveryResumesAnInterruptedStream(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(forbiddenFourTimes()...)
@@ -384,12 +384,12 @@ func TestAnInterruptedStreamWhoseHistoryIsRecoveredIsResumed(t *testing.T) {
 	})
 }
 
-func TestAServerWhoseListsAreNotExactIsNotTrusted(t *testing.T) {
+func TestAServerWithInexactListsIsNotTrusted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.write(watch.Added, "a")
 		s.forget()
-		// As client-go's own doubles do: whatever is asked for, the newest is given.
+		// As client-go's own doubles do: any request gets the newest state
 		lw := &cache.ListWatch{
 			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return s.List(metav1.ListOptions{}) },
 			WatchFunc: s.Watch,
