@@ -76,7 +76,7 @@ func TestAPositionReachesUpToTheVersionThatTheTableSays(t *testing.T) {
 	}
 }
 
-// served is a history of one resource. Some deletes share a resource version, as those of one lease do.
+// served draws a history of one resource. Some deletes share a resource version, as deletes of one lease do.
 func served(t *rapid.T) (events []event) {
 	version := 10
 	for range rapid.IntRange(0, 12).Draw(t, "transactions") {
@@ -97,7 +97,8 @@ type event struct {
 
 func (e event) String() string { return strconv.Itoa(e.version) }
 
-// I2: wherever a watch ends, another one from the position gives all that is missing, and repeats deletes of one version at most.
+// I2: wherever a watch ends, a watch from the position serves all missing events. It repeats only deletes of one
+// version.
 func TestAWatchThatGoesOnFromAPositionMissesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := served(t)
@@ -110,14 +111,15 @@ func TestAWatchThatGoesOnFromAPositionMissesNothing(t *testing.T) {
 		if again < 0 {
 			again = len(events)
 		}
-		require.LessOrEqual(t, again, given, "what was not given yet comes")
+		require.LessOrEqual(t, again, given, "all events that were not served yet come")
 		for _, e := range events[again:given] {
 			require.Equal(t, event{events[given-1].version, true}, e, "only deletes of the newest version come again")
 		}
 	})
 }
 
-// Positions of one stream have a total order: of two, the later one reaches whatever the earlier one does.
+// Positions of one stream have a total order: the later of two positions reaches every version that the earlier one
+// reaches.
 func TestPositionsOfAStreamHaveATotalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := At("10")

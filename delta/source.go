@@ -1,6 +1,6 @@
 package delta
 
-// Source says how a delta came to be known.
+// Source is how a delta became known.
 type Source string
 
 // The sources of deltas.
@@ -10,7 +10,7 @@ const (
 	SourceRelist   Source = "relist"   // a later list
 	SourceResync   Source = "resync"   // a keyframe of a known object
 	SourceSchema   Source = "schema"   // other content at the same resource version
-	SourceInferred Source = "inferred" // a deletion that no watch has shown: the object was missing from a list
+	SourceInferred Source = "inferred" // a deletion that no watch has shown: a list lacked the object
 )
 
 // The numbers of the sources in the record.
@@ -28,7 +28,8 @@ var sources = [...]Source{
 	NumberResync: SourceResync, NumberSchema: SourceSchema, NumberInferred: SourceInferred,
 }
 
-// Listed reports whether a list of the stream has shown the delta, which moves the stream's position only when it is complete.
+// Listed reports whether a list of the stream has shown the delta. Such a delta moves the stream's position only when
+// the list is complete.
 func (s Source) Listed() bool {
 	return s == SourceList || s == SourceRelist || s == SourceInferred
 }
@@ -36,5 +37,5 @@ func (s Source) Listed() bool {
 // Number returns the number of a source in the record. It returns false for a word that is no source.
 func (s Source) Number() (int16, bool) { return numberOf(sources[:], s) }
 
-// SourceOf returns the source with a number. A number of a later release stands for itself.
+// SourceOf returns the source with a number. An unknown number, from a later release, stands for itself.
 func SourceOf(number int16) Source { return wordOf(sources[:], number) }

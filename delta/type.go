@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Type says what happened to an object.
+// Type is what happened to an object.
 type Type = cache.DeltaType
 
 // The types of deltas.
@@ -27,7 +27,7 @@ const (
 
 var types = [...]Type{NumberAdded: Added, NumberUpdated: Updated, NumberDeleted: Deleted, NumberSync: Sync}
 
-// TypeWords are the types of deltas as people type them, in the order of their numbers.
+// TypeWords returns the types of deltas in the spelling of the command line, in the order of their numbers.
 func TypeWords() []string {
 	words := make([]string, 0, len(types)-1)
 	for _, t := range types[1:] {

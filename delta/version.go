@@ -2,8 +2,8 @@ package delta
 
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 
-// I4: resource versions are compared within one resource, with apimachinery's helper. It orders decimal numbers from 1 on. Aggregated
-// API servers may give others: of those, only equality is known.
+// I4: resource versions are compared within one resource, with apimachinery's helper. It orders decimal numbers from 1
+// on. Aggregated API servers may use other versions: the helper knows only whether two of these are equal.
 
 // Ordered reports whether a resource version has a place in the order.
 func Ordered(version string) bool {
@@ -23,14 +23,14 @@ func Precedes(a, b string) bool {
 	return known && order < 0
 }
 
-// Passes reports whether a stream that has come to b goes further with a. Versions whose order is not known are taken in the order of
-// arrival.
+// Passes reports whether a moves a stream at b forward. If the order of two versions is not known, their order of
+// arrival counts.
 func Passes(a, b string) bool {
 	order, known := Compare(a, b)
 	return known && order > 0 || !known && a != b
 }
 
-// Later returns the later one of two versions, of which b has come later. Either may be empty.
+// Later returns the later of two versions. b has arrived after a. Either may be empty.
 func Later(a, b string) string {
 	if b != "" && Passes(b, a) {
 		return b

@@ -45,7 +45,7 @@ func TestOrderedVersionsHaveATotalOrder(t *testing.T) {
 		a, b, c := version.Draw(t, "a"), version.Draw(t, "b"), version.Draw(t, "c")
 		there, _ := Compare(a, b)
 		back, _ := Compare(b, a)
-		require.Equal(t, there, -back, "it does not depend on who is asked")
+		require.Equal(t, there, -back, "the order is antisymmetric")
 		require.Equal(t, there == 0, a == b)
 		if Precedes(a, b) && Precedes(b, c) {
 			require.True(t, Precedes(a, c), "of three, the first precedes the last")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The record holds these numbers for ever.
+// The numbers in the record never change.
 func TestTypesAndSourcesHaveTheNumbersOfTheRecord(t *testing.T) {
 	for number, word := range map[int16]Type{1: "Added", 2: "Updated", 3: "Deleted", 4: "Sync"} {
 		require.Equal(t, word, TypeOf(number))
@@ -37,7 +37,7 @@ func TestAWordThatIsNoTypeOrSourceHasNoNumber(t *testing.T) {
 	}
 }
 
-func TestTheSourcesOfAListAreThoseThatItsEndCompletes(t *testing.T) {
+func TestTheSourcesOfAListAreTheOnesThatItsEndCompletes(t *testing.T) {
 	listed := map[Source]bool{SourceList: true, SourceRelist: true, SourceInferred: true}
 	for _, s := range sources[1:] {
 		require.Equal(t, listed[s], s.Listed(), s)
