@@ -2,13 +2,14 @@
 //
 // # What it guarantees
 //
-//   - An entry leaves the queue only when its transaction is committed (I1).
-//   - The transaction notes the spool's offset behind its entries (I7).
+//   - The queue removes an entry only after its transaction is committed (I1).
+//   - The transaction stores the spool's offset after its entries (I7).
 //   - Batches are committed in the order in which they were encoded.
 //
 // # Goroutines
 //
-// Run has two, and waits for both. One encodes, and runs one batch ahead. One commits.
+// Run has two goroutines, and waits for both. One encodes, and is one batch ahead of the commits. The other one
+// commits.
 package pump
 
 import (
@@ -24,10 +25,10 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// batchBytes bounds what one transaction takes: beyond it latency grows and throughput does not.
+// batchBytes bounds the bytes of one transaction: larger transactions have a higher latency and no higher throughput.
 const batchBytes = 16 << 20
 
-// Sink is what the pump needs of one: rows are made in order, and committed in the same order.
+// Sink is the part of a sink that the pump needs: it makes rows in order, and commits them in the same order.
 type Sink interface {
 	Encode([]postgres.Item) (*postgres.Batch, error)
 	Commit(context.Context, *postgres.Batch) error
@@ -38,15 +39,15 @@ type Pump struct {
 	Queue  *deltafifo.Queue
 	Sink   Sink
 	Rows   int           // at most, in one batch
-	Linger time.Duration // for which Next lets entries wait for others
-	// Items says to the sink, in its words, what entries are.
+	Linger time.Duration // how long Next lets entries wait for others
+	// Items returns the items that the sink stores for the entries.
 	Items func([]deltafifo.Entry) ([]postgres.Item, error)
-	// Offset gives what is noted if this is the number of the first entry behind the batch.
+	// Offset returns the offset to store, given the number of the first entry after the batch.
 	Offset func(next uint64) postgres.Offset
-	// Verified is up to when what was observed was looked for in etcd, zero if that cannot be said with a batch that was observed
-	// until then.
+	// Verified returns the time up to which the recorder has checked the observed versions in etcd. The argument is the
+	// time of the last entry of a batch. It returns zero if that batch cannot say so.
 	Verified func(observed time.Time) time.Time
-	// Committed is told of each batch, after it.
+	// Committed is called after the commit of each batch.
 	Committed func([]deltafifo.Entry)
 }
 
@@ -55,7 +56,7 @@ type encoded struct {
 	batch   *postgres.Batch
 }
 
-// Run ends without error when the queue is closed and everything in it is committed.
+// Run returns nil when the queue is closed and everything in it is committed.
 func (p *Pump) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	batches := make(chan encoded)

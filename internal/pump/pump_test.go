@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A slow sink commits when it is told to.
+// A slow sink commits when the test lets it.
 type slow struct {
 	encoded int
 	commit  chan error
@@ -30,7 +30,7 @@ func (s *slow) Encode([]postgres.Item) (*postgres.Batch, error) {
 
 func (s *slow) Commit(context.Context, *postgres.Batch) error { return <-s.commit }
 
-// pumped has a pump that moves three entries, one by one.
+// pumped returns a pump that moves three entries, one by one.
 func pumped(t *testing.T) (queue *deltafifo.Queue, sink *slow, offsets *[]uint64, ended chan error) {
 	t.Helper()
 	queue, sink, offsets, ended = deltafifo.New(deltafifo.Options{}), &slow{commit: make(chan error)}, new([]uint64), make(chan error, 1)
@@ -54,23 +54,23 @@ func pumped(t *testing.T) (queue *deltafifo.Queue, sink *slow, offsets *[]uint64
 	return queue, sink, offsets, ended
 }
 
-func TestAnEntryLeavesTheQueueWhenItIsCommitted(t *testing.T) {
+func TestTheQueueKeepsAnEntryUntilItIsCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue, sink, offsets, ended := pumped(t)
-		for left := 3; left > 0; left-- {
-			require.Equal(t, left, queue.Stats().Entries, "I1")
-			require.Equal(t, min(3, 3-left+2), sink.encoded, "encoding is one batch ahead")
+		for rest := 3; rest > 0; rest-- {
+			require.Equal(t, rest, queue.Stats().Entries, "I1")
+			require.Equal(t, min(3, 3-rest+2), sink.encoded, "encoding is one batch ahead")
 			sink.commit <- nil
 			synctest.Wait()
 		}
 		require.NoError(t, <-ended)
 		require.Zero(t, queue.Stats().Entries)
 		first := (*offsets)[0]
-		require.Equal(t, []uint64{first, first + 1, first + 2}, *offsets, "I7: behind each batch")
+		require.Equal(t, []uint64{first, first + 1, first + 2}, *offsets, "I7: after each batch")
 	})
 }
 
-func TestWhatIsNotCommittedStaysQueued(t *testing.T) {
+func TestAnEntryThatIsNotCommittedStaysQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue, sink, _, ended := pumped(t)
 		lost := errors.New("the record is another's")
@@ -78,6 +78,6 @@ func TestWhatIsNotCommittedStaysQueued(t *testing.T) {
 		require.ErrorIs(t, <-ended, lost)
 		require.Equal(t, 3, queue.Stats().Entries)
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, sink.encoded, "nothing is encoded behind it")
+		require.Equal(t, 2, sink.encoded, "nothing is encoded after it")
 	})
 }
