@@ -6,52 +6,54 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Facts are what is known of a resource and its stream. A resource version is empty if it is not known, or if there is none.
+// Facts are the known facts about a resource and its stream. A resource version is empty if it is not known, or if
+// there is none.
 type Facts struct {
-	// Served says that the API server serves the resource. Otherwise it is gone.
+	// Served says that the API server serves the resource. Otherwise the resource is gone.
 	Served bool
-	// Begins is the version at which the present definition began. Nothing lived then, unless objects outlived the definition before.
+	// Begins is the version at which the present definition began. No object was alive then, unless objects outlived
+	// the previous definition.
 	Begins string
 	// Ends is the version at which the definition and all its objects were gone.
 	Ends string
-	// Defined says that what is gone had a definition.
+	// Defined says that the resource that is gone had a definition.
 	Defined bool
 
-	// New says that the record has never heard of the resource.
+	// New says that the record does not know the resource.
 	New bool
 	// Empty says that the stream is registered, and that neither record nor spool has anything else of it.
 	Empty bool
-	// Vacant says that nothing of the stream is alive. It is false while that is not known.
+	// Vacant says that no object of the stream is alive. It is false while that is not known.
 	Vacant bool
-	// Ended is the version of an end that is on record, with nothing left alive.
+	// Ended is the version of an end that is on record. No object was alive then.
 	Ended string
-	// Position is how far the stream has come: by the run of this process, the spool or the record. Recorded is that of the record,
-	// and Newest the newest version there.
+	// Position is how far the stream has come: by the run of this process, the spool or the record. Recorded is the
+	// position of the record, and Newest the newest version there.
 	Position, Recorded, Newest string
-	// Told says that an open gap says already that the stream cannot be followed.
-	Told bool
+	// GapOpen says that an open gap already records that the stream cannot be followed.
+	GapOpen bool
 
 	Run     Run
-	Spooled bool // an earlier recorder left something of the stream in the spool
+	Spooled bool // an earlier recorder left entries of the stream in the spool
 
 	Due        Reason      // why a list must come before anything else
-	Cut        Reason      // why a list was begun or due that has not come to its end: in this process, or in the spool
-	Unfinished delta.Cause // why the record has a list that has not come to its end
+	Cut        Reason      // why a list was begun or due that has not ended: in this process, or in the spool
+	Unfinished delta.Cause // why the record has a list that has not ended
 	Refiltered bool        // the last list was under other filter rules
-	Reversed   bool        // the stream has left a history that is no more, and was not listed since
+	Reversed   bool        // the stream's history went backwards, and no list has come since
 
-	Earlier Earlier // what the record says of earlier definitions
-	Objects Objects // what the server says of objects that outlived them
+	Earlier Earlier // what the record says about earlier definitions
+	Objects Objects // what the server says about objects that outlived them
 }
 
-// Run is what became of the run of the stream in this process.
+// Run is the state of the stream's run in this process.
 type Run int
 
 // The states of a run.
 const (
 	NoRun     Run = iota
 	Followed      // it follows the resource, or was stopped while it did
-	Concluded     // it watched the resource up to when it was not served any more
+	Concluded     // it watched the resource until that was not served any more
 )
 
 // Reason is why a stream is listed. It is zero if no list is due.
@@ -70,41 +72,42 @@ const (
 	Possible // there are some, or the server does not know any more
 )
 
-// Action is what to do.
+// Action is what the recorder does.
 type Action int
 
-// What to do if the resource is served. Ask and LookUp find out another fact. The caller adds it, and decides again.
+// These actions are for a served resource. Ask and LookUp find out another fact. The caller adds it, and decides again.
 const (
 	List   Action = iota + 1 // list it, for the Reason
 	Resume                   // watch from the position At
-	Begin                    // watch from At, at which nothing lived
-	Ask                      // ask the server whether any object lives at At: sets Objects
+	Begin                    // watch from At, where no object was alive
+	Ask                      // ask the server whether any object was alive at At: sets Objects
 	LookUp                   // look for earlier definitions on record: sets Earlier
 	Wait                     // wait for the record of definitions
 )
 
-// What to do if the resource is gone.
+// These actions are for a resource that is gone.
 const (
-	Nothing   Action = iota + 10 // the record says it already
+	Nothing   Action = iota + 10 // the record says so already
 	Complete                     // end the stream at At: nothing is missing
-	Replace                      // end what lives by an empty list at At, after a gap with the Cause
+	Replace                      // end the living objects by an empty list at At, after a gap with the Cause
 	Interrupt                    // open a gap that stays open
 )
 
-// Decision is what to do, with what that needs.
+// Decision is an action with its arguments.
 type Decision struct {
 	Do Action
 	At string
-	// From is where the stream had come to, of Replace.
+	// From is the position of the stream before a Replace.
 	From string
-	// Reason is why the stream is listed. Of Resume and Begin it is why, if a list turns out to be needed.
+	// Reason is why the stream is listed. For Resume and Begin it is the reason of a list that may turn out to be
+	// necessary.
 	Reason
 }
 
-// mayBeLeft is why a stream is listed whose objects may have outlived a definition.
-const mayBeLeft = "objects may have outlived a definition before, and be served under this one"
+// outlivedDetail is why a stream is listed if objects may have outlived a definition.
+const outlivedDetail = "objects may have outlived an earlier definition, and be served under this one"
 
-// Decide says what to do. The rows of the table in the package's documentation are its cases, in the same order.
+// Decide returns what to do. The rows of the table in the package's documentation are its cases, in the same order.
 func Decide(f Facts) Decision {
 	if f.Served {
 		return f.begin()
@@ -112,7 +115,7 @@ func Decide(f Facts) Decision {
 	return f.end()
 }
 
-// begin decides where the stream of a resource begins that is served.
+// begin decides where the stream of a served resource begins.
 func (f Facts) begin() Decision {
 	switch ended := f.New || f.Ended != ""; {
 	case f.Due != Reason{}:
@@ -120,8 +123,8 @@ func (f Facts) begin() Decision {
 	case f.Objects == Possible && f.New:
 		return list(delta.CauseFirstList)
 	case f.Objects == Possible:
-		// I3: whatever is on record has a gap after it, and is not what a first list follows.
-		return Decision{Do: List, Reason: Reason{delta.CauseExpired, mayBeLeft}}
+		// I3: the record already has versions of the resource, so the list is not a first one and needs a gap.
+		return Decision{Do: List, Reason: Reason{delta.CauseExpired, outlivedDetail}}
 	case ended && f.Objects == NotAsked:
 		return Decision{Do: Ask, At: delta.Later(f.Begins, f.Ended)}
 	case ended && f.Vacant && f.beginsFrom(f.Ended):
@@ -133,7 +136,7 @@ func (f Facts) begin() Decision {
 	case f.Run != NoRun && f.Cut != Reason{}:
 		return Decision{Do: List, Reason: f.Cut}
 	case f.Reversed:
-		// Where the numbers have caught up, nothing would show any more that they went back.
+		// Once the resource versions have caught up, nothing would show that they went back.
 		return list(delta.CauseHistoryReversed)
 	case f.Cut != Reason{}:
 		return Decision{Do: List, Reason: f.Cut}
@@ -143,7 +146,7 @@ func (f Facts) begin() Decision {
 	return f.goOn()
 }
 
-// goOn decides for a stream of which no list is due.
+// goOn decides for a stream without a due list.
 func (f Facts) goOn() Decision {
 	before := f.Begins != "" && f.Run == NoRun && !f.Spooled && f.Recorded != "" && f.Vacant
 	concluded := f.Run == Concluded && f.Vacant && f.Position != "" && f.beginsFrom(f.Position)
@@ -167,7 +170,7 @@ func (f Facts) goOn() Decision {
 	return list(delta.CauseFirstList)
 }
 
-// end decides how the stream of a resource ends that is gone.
+// end decides how the stream of a resource that is gone ends.
 func (f Facts) end() Decision {
 	next := f.resumed()
 	from, known := next.At, f.Defined && f.Ends != "" && next.Cause != delta.CauseHistoryReversed
@@ -176,23 +179,23 @@ func (f Facts) end() Decision {
 		return Decision{Do: Nothing}
 	case f.Defined && f.Run == Concluded && f.Vacant:
 		return Decision{Do: Complete, At: f.Ends}
-	case known && from == "": // A list was due, or on its way.
+	case known && from == "": // A list was due, or under way.
 		return Decision{Do: Replace, At: f.Ends, Reason: next.Reason}
 	case known && delta.Precedes(from, f.Ends):
 		return Decision{Do: Replace, At: f.Ends, From: from, Reason: Reason{Cause: delta.CauseNotFound}}
-	case f.Told:
+	case f.GapOpen:
 		return Decision{Do: Nothing}
 	}
 	return Decision{Do: Interrupt, Reason: Reason{delta.CauseNotFound, "the resource is not served any more"}}
 }
 
-// resumed is where the stream would go on if the resource were served again, and had no new definition.
+// resumed returns where the stream would go on if the resource were served again, without a new definition.
 func (f Facts) resumed() Decision {
 	f.Served, f.New, f.Begins, f.Objects = true, false, "", None
 	return f.begin()
 }
 
-// beginsFrom reports whether the present definition begins at a version of an earlier one, or later.
+// beginsFrom reports whether the present definition begins at a version or later.
 func (f Facts) beginsFrom(version string) bool {
 	return f.Begins != "" && !delta.Precedes(f.Begins, version)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A row is one of the table in the package's documentation. Facts make it apply, and no row before it. Without a fact of spoilt,
-// it does not: they give another decision.
+// A row is a row of the table in the package's documentation. With its facts, the row applies and no earlier row does.
+// Each of spoilt lacks one of these facts, and gives another decision.
 type row struct {
 	when, then string
 	facts      Facts
@@ -21,9 +21,9 @@ type row struct {
 
 func because(cause delta.Cause) Reason { return Reason{Cause: cause} }
 
-const outlived = "objects may have outlived a definition before, and be served under this one"
+const outlived = "objects may have outlived an earlier definition, and be served under this one"
 
-// followed is a resource that recorders before this one followed up to 10. Its definition began at 20.
+// followed is a resource that earlier recorders followed up to 10. Its definition began at 20.
 var followed = Facts{Served: true, Begins: "20", Position: "10", Recorded: "10", Newest: "25", Vacant: true}
 
 // with changes some facts.
@@ -53,12 +53,12 @@ var served = []row{
 		Decision{Do: List, Reason: Reason{delta.CauseExpired, outlived}}, nil,
 	},
 	{
-		"it is new, or its end is on record", "ask, at the begin or the end, the later one",
+		"it is new, or its end is on record", "ask, at the start or the end, the later one",
 		with(followed, func(f *Facts) { f.Ended = "30" }),
 		Decision{Do: Ask, At: "30"}, nil,
 	},
 	{
-		"it is new, and nothing lived at its begin", "begin at its definition",
+		"it is new, and nothing lived at its start", "begin at its definition",
 		Facts{Served: true, New: true, Begins: "20", Vacant: true, Objects: None},
 		Decision{Do: Begin, At: "20", Reason: because(delta.CauseExpired)}, nil,
 	},
@@ -89,7 +89,7 @@ var served = []row{
 		Decision{Do: List, Reason: Reason{delta.CauseExpired, "why"}}, nil,
 	},
 	{
-		"it has left a history that is no more", "list, history_reversed",
+		"its history went backwards", "list, history_reversed",
 		with(followed, func(f *Facts) { f.Reversed, f.Spooled, f.Cut = true, true, because(delta.CauseExpired) }),
 		Decision{Do: List, Reason: because(delta.CauseHistoryReversed)}, nil,
 	},
@@ -122,12 +122,12 @@ var served = []row{
 		Decision{Do: Wait}, nil,
 	},
 	{
-		"earlier definitions were looked up", "ask, at the begin or the newest version, the later one",
+		"earlier definitions were looked up", "ask, at the start or the newest version, the later one",
 		with(followed, func(f *Facts) { f.Earlier = Partial }),
 		Decision{Do: Ask, At: "25"}, nil,
 	},
 	{
-		"it was watched to its end, and a definition began since", "ask, at the begin",
+		"it was watched to its end, and a definition began since", "ask, at the start",
 		with(followed, concluded),
 		Decision{Do: Ask, At: "20"},
 		[]Facts{
@@ -138,24 +138,24 @@ var served = []row{
 		},
 	},
 	{
-		"an earlier recorder left entries on disk, all from before", "ask, at the begin",
+		"an earlier recorder left entries on disk, all before the start", "ask, at the start",
 		with(followed, spooled),
 		Decision{Do: Ask, At: "20"},
 		[]Facts{with(followed, func(f *Facts) { f.Spooled, f.Position = true, "25" })},
 	},
 	{
-		"it is registered with a begin, and nothing else is known", "begin at that",
+		"it is registered with a start, and nothing else is known", "begin at that",
 		Facts{Served: true, Empty: true, Position: "20", Recorded: "20", Vacant: true},
 		Decision{Do: Begin, At: "20", Reason: because(delta.CauseFirstList)},
 		[]Facts{{Served: true, Empty: true}, {Served: true, Run: Followed, Empty: true, Position: "20"}},
 	},
 	{
-		"it was watched to its end, and nothing lived at the begin", "begin at its definition",
+		"it was watched to its end, and nothing lived at the start", "begin at its definition",
 		with(followed, func(f *Facts) { f.Run, f.Objects = Concluded, None }),
 		Decision{Do: Begin, At: "20", Reason: because(delta.CauseExpired)}, nil,
 	},
 	{
-		"the record has the end of all definitions before, nothing lived", "begin at its definition",
+		"the record has the end of all earlier definitions, nothing lived", "begin at its definition",
 		with(followed, func(f *Facts) { f.Earlier, f.Objects = Whole, None }),
 		Decision{Do: Begin, At: "20", Reason: because(delta.CauseExpired)},
 		[]Facts{
@@ -175,10 +175,10 @@ var served = []row{
 	},
 }
 
-// over is a resource that was followed up to 10, and is gone with its definition. That ended at 20.
+// over is a resource that was followed up to 10, and is gone with its definition, which ended at 20.
 var over = Facts{Defined: true, Ends: "20", Position: "10", Recorded: "10"}
 
-func watchedToItsEnd(f *Facts) { f.Run, f.Vacant, f.Told = Concluded, true, true }
+func watchedToItsEnd(f *Facts) { f.Run, f.Vacant, f.GapOpen = Concluded, true, true }
 
 var gone = []row{
 	{
@@ -204,18 +204,18 @@ var gone = []row{
 	},
 	{
 		"the end is known, and comes after the position", "replace, not_found",
-		with(over, func(f *Facts) { f.Told = true }),
+		with(over, func(f *Facts) { f.GapOpen = true }),
 		Decision{Do: Replace, At: "20", From: "10", Reason: because(delta.CauseNotFound)},
 		[]Facts{
-			with(over, func(f *Facts) { f.Told, f.Ends = true, "" }),
-			with(over, func(f *Facts) { f.Told, f.Ends = true, "9" }),
-			with(over, func(f *Facts) { f.Told, f.Defined = true, false }),
-			with(over, func(f *Facts) { f.Told, f.Reversed = true, true }),
+			with(over, func(f *Facts) { f.GapOpen, f.Ends = true, "" }),
+			with(over, func(f *Facts) { f.GapOpen, f.Ends = true, "9" }),
+			with(over, func(f *Facts) { f.GapOpen, f.Defined = true, false }),
+			with(over, func(f *Facts) { f.GapOpen, f.Reversed = true, true }),
 		},
 	},
 	{
-		"an open gap says already that it cannot be followed", "nothing",
-		with(over, func(f *Facts) { f.Told, f.Ends = true, "" }),
+		"an open gap already says that it cannot be followed", "nothing",
+		with(over, func(f *Facts) { f.GapOpen, f.Ends = true, "" }),
 		Decision{Do: Nothing}, nil,
 	},
 	{
@@ -225,7 +225,7 @@ var gone = []row{
 	},
 }
 
-func TestEachRowOfTheTableIsDecidedAsItSays(t *testing.T) {
+func TestEachRowOfTheTableGivesItsDecision(t *testing.T) {
 	for _, rows := range [][]row{served, gone} {
 		for _, r := range rows {
 			t.Run(r.when, func(t *testing.T) {
@@ -257,13 +257,13 @@ func TestTheDocumentationHasTheRowsInTheirOrder(t *testing.T) {
 	require.Equal(t, documented, tested)
 }
 
-// A new definition and a new resource are asked about alike.
-func TestANewResourceIsAskedAboutAtTheBeginOfItsDefinition(t *testing.T) {
+// The server is asked alike about a new definition and a new resource.
+func TestTheServerIsAskedAboutANewResourceAtTheStartOfItsDefinition(t *testing.T) {
 	require.Equal(t, Decision{Do: Ask, At: "20"}, Decide(Facts{Served: true, New: true, Begins: "20"}))
 }
 
 func TestEarlierDefinitionsAreWholePartialOrBehind(t *testing.T) {
-	// one is a definition that this process saw come and go.
+	// one is a definition that came and went while this process watched.
 	one := Definitions{Lives: []Life{{Created: "11", Ended: "14"}}, UpTo: "40", Watched: "10"}
 	then := func(change func(*Definitions)) Definitions {
 		d := one
@@ -281,7 +281,7 @@ func TestEarlierDefinitionsAreWholePartialOrBehind(t *testing.T) {
 		"their record has not come so far":  {one, "41", "15", Behind},
 		"some of them may have been missed": {then(func(d *Definitions) { d.Blind = true }), "40", "15", Partial},
 		"there is another that lives":       {then(func(d *Definitions) { d.Lives = []Life{{Created: "15"}} }), "40", "15", Behind},
-		"a watch from the begin shows its end": {then(func(d *Definitions) {
+		"a watch from the start shows its end": {then(func(d *Definitions) {
 			d.Lives = append([]Life{{Created: "41", Ended: "45"}}, d.Lives...)
 			d.UpTo = "50"
 		}), "42", "15", Whole},

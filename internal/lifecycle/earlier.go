@@ -2,36 +2,37 @@ package lifecycle
 
 import "github.com/kuberewind/kuberewind/delta"
 
-// Earlier says whether the stream is on record up to the end of the definitions before the present one.
+// Earlier is whether the stream is on record up to the end of the definitions before the present one.
 type Earlier int
 
-// What the record says of earlier definitions.
+// These are the answers of the record about earlier definitions.
 const (
 	NotLookedUp Earlier = iota
 	Whole               // the stream is on record to their end; a watch from the present definition shows the rest
-	Partial             // it is not, or that is not known
+	Partial             // the stream is not on record to their end, or that is not known
 	Behind              // the record of definitions has not come so far
 )
 
-// Definitions is what the record says of the earlier definitions of a resource.
+// Definitions are the earlier definitions of a resource, as the record has them.
 type Definitions struct {
 	Lives []Life // newest first
 	// UpTo is the resource version up to which all definitions are on record, empty if that is not known.
 	UpTo string
-	// Blind says that others may have been missed, in a gap of the definitions.
+	// Blind says that the recorder may have missed others, in a gap of the definitions.
 	Blind bool
 	// Watched is the version from which this process has watched definitions.
 	Watched string
 }
 
-// Life is the life of a definition, by the versions of its creation and of its deletion. Created is empty if it is not on
-// record, and Ended if the definition lives.
+// Life is the life of a definition: the versions of its creation and of its deletion. Created is empty if it is not on
+// record, and Ended if the definition is alive.
 type Life struct {
-	Created, Ended string
-	Pruned         bool // when it ended is not on record any more
+	Created, Ended string // the record no longer has its end
+	Pruned         bool   // when it ended is not on record any more
 }
 
-// Before says what is known of them, before the present definition begins. Position is how far the stream is on record.
+// Before returns the record's answer about the definitions before the present one. Position is how far the stream is on
+// record.
 func (d Definitions) Before(begins, position string) Earlier {
 	switch {
 	case d.UpTo == "":
@@ -42,11 +43,11 @@ func (d Definitions) Before(begins, position string) Earlier {
 		return Partial
 	}
 	for _, life := range d.Lives {
-		if life.Ended == "" && !life.Pruned { // There is another now.
+		if life.Ended == "" && !life.Pruned { // The record still lacks the end of this life.
 			return Behind
 		}
-		// The follower has not passed over a life whose begin it saw. Begins is from before the life's end only if it is from its
-		// begin, or earlier.
+		// The follower does not skip a life whose creation it saw. So if begins comes before the life's end, it is
+		// not later than the life's creation.
 		if life.Created != "" && delta.Precedes(d.Watched, life.Created) && delta.Precedes(begins, life.Ended) {
 			continue
 		}

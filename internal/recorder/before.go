@@ -34,10 +34,10 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	if streams.Newest, err = prior.Revisions(ctx); err != nil {
 		return err
 	}
-	if streams.Unproven, err = prior.Unproven(ctx); err != nil {
+	if streams.Unverified, err = prior.Unproven(ctx); err != nil {
 		return err
 	}
-	if streams.Untold, err = prior.Untold(ctx); err != nil {
+	if streams.Reversals, err = prior.Untold(ctx); err != nil {
 		return err
 	}
 	streams.Before = filterOf(r.sink.Info().Config)

@@ -85,14 +85,14 @@ func (h *Handler) retire(ctx context.Context, s *stream.Stream, run *stream.Run,
 
 // departing is a run whose resource is not served any more.
 type departing interface {
-	Left() <-chan struct{} // closed when the server says so, too
+	Gone() <-chan struct{} // closed when the server says so, too
 	Halt()
 }
 
 // depart halts a run when its last deletions have come. It gives false if ctx has ended before.
 func depart(ctx context.Context, run departing) bool {
 	select {
-	case <-run.Left():
+	case <-run.Gone():
 	case <-time.After(retireAfter):
 	case <-ctx.Done():
 		return false

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // A leaving run does not say that it has left.
 type leaving struct{ halted chan struct{} }
 
-func (leaving) Left() <-chan struct{} { return nil }
+func (leaving) Gone() <-chan struct{} { return nil }
 func (l leaving) Halt()               { close(l.halted) }
 
 // As where only its APIService is deleted: a watch that is open goes on.

@@ -19,24 +19,25 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Stream is what a spool needs of a stream. The queue knows the stream by the same value.
+// Stream is the part of a stream that a spool needs. The queue knows the stream by the same value.
 type Stream interface {
 	Name() string
-	Resource() kube.Resource     // by which its entries name it
+	Resource() kube.Resource     // the name of the stream in its entries
 	Redaction() *redact.Resource // nil if nothing is hidden
 	Record() *postgres.Stream
-	Decided() map[types.UID]bool     // which lives are recorded, and which are not, as far as that is on record
+	Decided() map[types.UID]bool     // the recorded decisions: true for recorded lives, false for excluded ones
 	Remembers(namespace string) bool // whether such decisions have to be remembered
 }
 
-// Codec makes records of entries: the length of a head, the head as JSON, and the object's canonical text, which holds nothing that must
-// not be kept (I9). A stream is named by its resource, never by its number in a database.
+// Codec makes records of entries: the length of a head, the head as JSON, and the object's canonical text. The text
+// holds no value that must not be kept (I9). A record names a stream by its resource, never by its number in a
+// database.
 type Codec struct {
-	// Stream gives the stream of a resource.
+	// Stream returns the stream of a resource.
 	Stream func(kube.Resource) (Stream, error)
 }
 
-// entryHead is everything of an entry but the object.
+// entryHead is an entry without its object.
 type entryHead struct {
 	Resource  entryResource    `json:"resource"`
 	Type      delta.Type       `json:"type,omitempty"`
@@ -72,10 +73,11 @@ type entryGone struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// GetUID implements what the pump asks of it.
+// GetUID implements the interface that the pump looks for.
 func (g *entryGone) GetUID() types.UID { return g.UID }
 
-// keyframe is an object of the record that is stored again, as it comes back from the spool: nobody served it.
+// keyframe is an object of the record that is stored again, as it comes back from the spool. No watch or list served
+// it.
 type keyframe struct{ *kube.Object }
 
 // Version is the API version in which it was served.
@@ -183,7 +185,8 @@ func (c Codec) DecodeEntry(record []byte) (deltafifo.Entry, error) {
 	return e, nil
 }
 
-// restored gives the object of a record under the present rules. I9: the rules may have been fewer when it was spooled.
+// restored returns the object of a record under the present rules. I9: there may have been fewer rules when it was
+// spooled.
 func restored(s Stream, doc patch.Doc) (*kube.Object, error) {
 	hidden, err := canonical.Restorer(s.Redaction())(bytes.Clone(doc))
 	if err != nil {

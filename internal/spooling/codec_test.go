@@ -19,7 +19,7 @@ import (
 
 var widgets = kube.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}
 
-// A spooled is a stream that the record knows nothing of. Its rules leave nothing out.
+// A spooled is a stream without a record. Its rules exclude nothing.
 type spooled struct {
 	resource kube.Resource
 	record   *postgres.Stream
@@ -32,17 +32,17 @@ func (s *spooled) Record() *postgres.Stream    { return s.record }
 func (s *spooled) Decided() map[types.UID]bool { return map[types.UID]bool{} }
 func (s *spooled) Remembers(string) bool       { return false }
 
-// spooledWidgets is a stream, and a codec that knows it.
+// spooledWidgets returns a stream, and a codec that knows it.
 func spooledWidgets(t testing.TB) (Stream, Codec) {
 	t.Helper()
 	s := &spooled{resource: widgets, record: &postgres.Stream{}}
 	return s, Codec{Stream: func(r kube.Resource) (Stream, error) {
-		require.Equal(t, widgets, r, "a stream is named by its resource")
+		require.Equal(t, widgets, r, "a record names a stream by its resource")
 		return s, nil
 	}}
 }
 
-// widget is an object as the queue holds it.
+// widget returns an object as the queue holds it.
 func widget(t testing.TB, rv string) *kube.Object {
 	t.Helper()
 	o, err := kube.Restore([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"a":"b"},"managedFields":[{"manager":"kubectl","operation":"Update","time":"2026-03-01T03:00:00Z"}],"name":"w","namespace":"n","resourceVersion":"` + rv + `","uid":"u"},"spec":{"x":1}}`))
@@ -84,19 +84,19 @@ func TestAnEntryComesBackFromItsRecordAsItWas(t *testing.T) {
 	}
 }
 
-// It is not taken for a database that cannot be reached, which would keep a recorder from starting, again and again.
-func TestARecordThatIsNoEntryIsNamedDamaged(t *testing.T) {
+// If the record counted as a database that cannot be reached, no recorder could ever start.
+func TestARecordWithoutAnEntryIsReportedAsDamaged(t *testing.T) {
 	s, c := spooledWidgets(t)
 	e := entries(t, s)["delta"]
 	record, err := c.AppendEntry(nil, &e)
 	require.NoError(t, err)
 	object := bytes.Index(record, []byte(`{"apiVersion"`))
 	for name, damaged := range map[string][]byte{
-		"nothing":           nil,
-		"half a head":       record[:object/2],
-		"no object":         record[:object],
-		"half an object":    record[:object+10],
-		"another's content": append(record[:object:object], `["no object"]`...),
+		"nothing":         nil,
+		"half a head":     record[:object/2],
+		"no object":       record[:object],
+		"half an object":  record[:object+10],
+		"another content": append(record[:object:object], `["no object"]`...),
 	} {
 		_, err := c.DecodeEntry(damaged)
 		require.ErrorIs(t, err, deltafifo.ErrRecord, name)
@@ -107,7 +107,7 @@ func TestARecordThatIsNoEntryIsNamedDamaged(t *testing.T) {
 	require.ErrorIs(t, err, deltafifo.ErrRecord)
 }
 
-func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
+func TestAHiddenValueReachesNoRecord(t *testing.T) {
 	redactor, err := redact.New(redact.Key{}, redact.Hash, nil)
 	require.NoError(t, err)
 	secrets := kube.Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
@@ -121,7 +121,7 @@ func TestWhatIsHiddenReachesNoRecord(t *testing.T) {
 	require.NotContains(t, string(record), "hunter2")
 }
 
-// Whatever a record holds, it is an entry or an error.
+// For any record, the codec returns an entry or an error.
 func FuzzEntry(f *testing.F) {
 	s, c := spooledWidgets(f)
 	for _, e := range entries(f, s) {

@@ -16,8 +16,9 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Folder is where the spool of a cluster lies. It goes on without a spool if the disk does not take one: a full queue then holds the
-// watches back. Open and Resume come one after the other, before the queue is made. From then on, nothing of it changes.
+// Folder is the place of a cluster's spool. If the disk does not take a spool, the recorder works without one: a full
+// queue then blocks the watches. Open and Resume run one after the other, before the queue is made. After that, a
+// Folder does not change.
 type Folder struct {
 	Options spool.Options // read-only if the disk is
 	Log     *slog.Logger
@@ -28,17 +29,17 @@ type Folder struct {
 	id      []byte // identity of the spool, which each commit notes
 }
 
-// Corrupt says that what a recorder before this one had spooled could not all be read.
+// Corrupt reports whether a part of an earlier recorder's spool could not be read.
 func (f *Folder) Corrupt() bool { return f.corrupt }
 
-// Open opens the spool. The error is why ctx has ended meanwhile: nobody has found out what is there.
+// Open opens the spool. It returns an error only if ctx has ended: then the content of the folder is not known.
 func (f *Folder) Open(ctx context.Context) (err error) {
 	if _, err := os.Stat(f.Options.Dir); f.Options.MaxBytes == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	f.spool, err = Take(ctx, f.Options, f.Log)
 	if errors.Is(err, syscall.EROFS) {
-		f.Log.Error("the disk of the spool is read-only: what lies there is written, and nothing is added", "folder", f.Options.Dir, "error", err)
+		f.Log.Error("the disk of the spool is read-only: its entries are written to the database, and none are added", "folder", f.Options.Dir, "error", err)
 		f.Metrics.SpoolFailing.Set(1)
 		f.Options.ReadOnly = true
 		f.spool, err = Take(ctx, f.Options, f.Log)
@@ -50,7 +51,7 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 		f.spool = nil
 		f.Metrics.SpoolFailing.Set(1)
 		if c, lookErr := spool.Look(f.Options.Dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
-			f.corrupt = true // What lies there would have come first.
+			f.corrupt = true // The entries there would have come first.
 		}
 		f.Log.Error("there is no spool: a full queue will hold the watches back", "folder", f.Options.Dir, "error", err)
 		return nil
@@ -62,7 +63,7 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// Close closes the spool. What it holds stays.
+// Close closes the spool. Its entries stay.
 func (f *Folder) Close() error {
 	if f.spool == nil {
 		return nil
@@ -70,7 +71,7 @@ func (f *Folder) Close() error {
 	return f.spool.Close()
 }
 
-// Spool gives the spool to the queue, nil if there is none.
+// Spool returns the spool for the queue, nil if there is none.
 func (f *Folder) Spool() deltafifo.Spool {
 	if f.spool == nil {
 		return nil
@@ -78,7 +79,7 @@ func (f *Folder) Spool() deltafifo.Spool {
 	return f.spool
 }
 
-// Aside is the folder to which a spool was set aside, empty if none was.
+// Aside returns the folder to which a spool was set aside, empty if none was.
 func (f *Folder) Aside() string {
 	if f.spool == nil {
 		return ""
@@ -86,7 +87,7 @@ func (f *Folder) Aside() string {
 	return f.spool.Aside()
 }
 
-// Offset is what a commit notes if this is the number of the first entry behind it (I7).
+// Offset returns the offset that a commit notes, given the number of the first entry after the batch (I7).
 func (f *Folder) Offset(next uint64) postgres.Offset {
 	if f.spool == nil {
 		return postgres.Offset{}
@@ -94,8 +95,9 @@ func (f *Folder) Offset(next uint64) postgres.Offset {
 	return postgres.Offset{Spool: f.id, Next: next}
 }
 
-// Resume finds out which of the entries are in the record, and what the others mean for the streams. Unreadable says that it could not: the
-// spool is set aside. Noted is what the head of the record says, and the owner has that head.
+// Resume finds the entries that are not recorded, and the state of each stream after them. Unreadable says that it
+// could not read the spool and has set it aside. Noted is the offset in the head of the record, and owner has that
+// head.
 func (f *Folder) Resume(owner Owner, noted postgres.Offset, codec deltafifo.Codec) (left map[Stream]*Leftover, unreadable bool, err error) {
 	if f.spool == nil {
 		return nil, false, nil
@@ -130,8 +132,8 @@ func (f *Folder) resume(owner Owner, noted postgres.Offset, codec deltafifo.Code
 
 func (f *Folder) empty() bool { return f.spool.First() == f.spool.Next() }
 
-// identify has the spool go on as it was begun, or begins it anew if it is empty. An empty spool on a read-only disk stays what it is: its
-// segments are there again at the next start.
+// identify keeps the identity of a spool with entries, and gives an empty spool a new one. An empty spool on a
+// read-only disk keeps its identity: its segments are there again at the next start.
 func (f *Folder) identify(owner Owner) (err error) {
 	if f.empty() && (!f.Options.ReadOnly || len(f.spool.Header()) == 0) {
 		f.id = owner.ID
@@ -141,7 +143,7 @@ func (f *Folder) identify(owner Owner) (err error) {
 	return err
 }
 
-// setAside goes on with an empty spool, or without one if the disk does not let anything be moved.
+// setAside goes on with an empty spool. If the disk does not allow a move, it goes on without a spool.
 func (f *Folder) setAside(why string) error {
 	folder, err := f.spool.SetAside()
 	if err == nil {
@@ -149,7 +151,7 @@ func (f *Folder) setAside(why string) error {
 		return nil
 	}
 	f.Metrics.SpoolFailing.Set(1)
-	f.Log.Error("what was spooled can be neither used nor set aside: a full queue will hold the watches back", "why", why, "error", err)
+	f.Log.Error("the spool can be neither used nor set aside: a full queue will hold the watches back", "why", why, "error", err)
 	err = f.spool.Close()
 	f.spool = nil
 	return err
@@ -157,7 +159,7 @@ func (f *Folder) setAside(why string) error {
 
 func (f *Folder) reportAside(folder, why string) {
 	f.Metrics.SpoolSetAside.Inc()
-	f.Log.Error("what was spooled is set aside", "why", why, "folder", folder)
+	f.Log.Error("the spool is set aside", "why", why, "folder", folder)
 }
 
 // read reads all entries once.
@@ -172,7 +174,7 @@ func (f *Folder) read(codec deltafifo.Codec) (map[Stream]*Leftover, error) {
 			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if !ok {
-			f.Log.Info("going on from the spool of a recorder before", "entries", f.spool.Next()-first, "bytes", f.spool.Bytes(), "streams", len(left))
+			f.Log.Info("going on from the spool of the previous recorder", "entries", f.spool.Next()-first, "bytes", f.spool.Bytes(), "streams", len(left))
 			return left, nil
 		}
 		e, err := deltafifo.ReadRecord(codec, record)
@@ -197,27 +199,27 @@ func leftOf(left map[Stream]*Leftover, s Stream) *Leftover {
 	return left[s]
 }
 
-// Spilled tells metrics and log what the queue does with the spool.
+// Spilled reports in metrics and log how the queue uses the spool.
 func (f *Folder) Spilled(e deltafifo.SpillEvent) {
 	attributes := []any{"entries", e.Entries, "bytes", e.Bytes}
 	switch {
 	case e.Err != nil:
 		f.Metrics.SpoolFailing.Set(1)
-		f.Log.Error("the spool cannot be written; the watches are held back until it can, or the database takes what is queued", append(attributes, "error", e.Err)...)
+		f.Log.Error("the spool cannot be written; the watches are held back until it can, or the database takes the queued entries", append(attributes, "error", e.Err)...)
 	case e.Spilling:
 		f.Metrics.SpoolFailing.Set(0)
-		f.Log.Warn("the database does not keep up; what waits for it goes to the spool", attributes...)
+		f.Log.Warn("the database does not keep up; waiting entries go to the spool", attributes...)
 	default:
 		f.Metrics.SpoolFailing.Set(0)
 		f.Log.Info("the spool is drained", attributes...)
 	}
 }
 
-// spillLook is how often the recorder looks for entries that have waited for long. It is also how soon a disk that does not
-// take them is tried again.
+// spillLook is how often the recorder looks for entries that have waited for long. After a failed write, it is also the
+// time to the next try.
 const spillLook = time.Second
 
-// SpillOverdue has what waits in a queue for long go to its spool, until ctx ends.
+// SpillOverdue makes the queue spill overdue entries, until ctx ends.
 func SpillOverdue(ctx context.Context, queue interface{ SpillOverdue() }) {
 	ticker := time.NewTicker(spillLook)
 	defer ticker.Stop()

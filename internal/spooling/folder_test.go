@@ -23,8 +23,8 @@ func folder(o spool.Options) *Folder {
 	return &Folder{Options: o, Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewMetrics()}
 }
 
-// A database is away, and the cluster is quiet: what waits in memory would be lost with the process.
-func TestWhatWaitsForLongIsSpooledThoughNothingElseComes(t *testing.T) {
+// The database is away, and the cluster is quiet. Entries in memory would be lost with the process.
+func TestOverdueEntriesAreSpooledEvenIfNoOtherEntryComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, err := spool.Open(spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestWhatWaitsForLongIsSpooledThoughNothingElseComes(t *testing.T) {
 	})
 }
 
-// What is left of it follows what nobody knows any more.
+// Its remaining entries follow entries that no longer exist.
 func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	owner := NewOwner("uid", nil, []byte("head"))
 	header, err := json.Marshal(owner)
@@ -78,7 +78,7 @@ func TestASpoolWhoseBeginningIsMissingIsSetAside(t *testing.T) {
 	require.Equal(t, f.Spool().First(), f.Spool().Next())
 }
 
-func TestARecorderThatEndsWhileItWaitsForTheSpoolSaysNothingOfIt(t *testing.T) {
+func TestARecorderThatEndsWhileItWaitsForTheSpoolReportsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
 		made, err := spool.Open(o)

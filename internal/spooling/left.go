@@ -9,11 +9,12 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// ErrWaits says that a recorder writes what lies in a spool, or would if it were started there.
+// ErrWaits says that a recorder writes the entries of a spool, or would if it were started there.
 var ErrWaits = errors.New("deltas wait in the spool")
 
-// Left says whether anything lies in the folder of a cluster's spool that no recorder will write. The next recorder would set it aside, or
-// delete it if all of it is on record. The error is ErrWaits if a recorder will write it. Nothing is changed. A recorder that is started meanwhile waits for the answer.
+// Left reports whether the folder of a cluster's spool holds entries that no recorder will write. The next recorder
+// would set them aside, or delete them if all are recorded. The error is ErrWaits if a recorder will write them. Left
+// changes nothing. A recorder that starts meanwhile waits for it.
 func Left(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
 	c, err := spool.Look(dir)
 	if err != nil || c.Bytes == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/streamtest"
 )
 
-// Whoever asks changes nothing, and gets the answer that the next recorder would.
-func TestLeftSaysWhetherARecorderWouldWriteWhatASpoolHolds(t *testing.T) {
+// Left changes nothing, and returns the answer that the next recorder would find.
+func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	s := newStranded(t, time.Second)
 	left := func() (bool, error) { return spooling.Left(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
 	_, err := left()
@@ -24,7 +24,7 @@ func TestLeftSaysWhetherARecorderWouldWriteWhatASpoolHolds(t *testing.T) {
 	other, err := spool.Open(spool.Options{Dir: s.folder.Dir, ReadOnly: true, Shared: true})
 	require.NoError(t, err)
 	_, err = left()
-	require.ErrorContains(t, err, "a recorder that is started here writes them", "also while somebody else asks")
+	require.ErrorContains(t, err, "a recorder that is started here writes them", "also while another process reads")
 	require.NoError(t, other.Close())
 	s.Sink.Close()
 	s.Open()
@@ -45,7 +45,7 @@ func TestLeftSaysWhetherARecorderWouldWriteWhatASpoolHolds(t *testing.T) {
 	s.Pump()
 	no, err = left()
 	require.NoError(t, err)
-	require.True(t, no, "another has recorded since")
+	require.True(t, no, "another recorder has written since")
 	segments, err := filepath.Glob(filepath.Join(s.folder.Dir, "*.seg"))
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)

@@ -12,21 +12,21 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Leftover is what a recorder before this one has left of a stream in the spool.
+// Leftover is the state of a stream at the end of the spool that an earlier recorder left.
 type Leftover struct {
 	deltafifo.Spooled
-	Listing     bool // it ends within a list
+	Listing     bool // the spool ends within a list
 	ListCause   delta.Cause
 	Interrupted delta.Cause
-	Rules       *string            // under which its last whole list was taken in, nil if it has none
-	Anew        bool               // it has all of a list after a history that is no more: the record's is that one
-	Lives       map[types.UID]bool // decisions, as in the stream, with those on record
-	// Unproven are versions that were served last, the newest among them. The recorder may have ended before it looked whether
-	// etcd was put back to before them.
-	Unproven []postgres.Version
+	Rules       *string            // of its last whole list, nil if it has none
+	NewHistory  bool               // it has a whole list after a rollback, and the record still has the old history
+	Lives       map[types.UID]bool // decisions, as in the stream, together with the recorded ones
+	// Unverified are some of the last served versions, with the newest. The recorder may have ended before it checked
+	// whether etcd was restored to an older state.
+	Unverified []postgres.Version
 }
 
-// take goes one entry further.
+// take adds one entry.
 func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 	l.Entries++
 	l.At = e.Observed
@@ -52,7 +52,7 @@ func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 		if m.Kind == delta.Replaced {
 			l.Listing = false
 			l.Rules = &m.Rules
-			l.Anew = l.Anew || m.Cause == delta.CauseHistoryReversed
+			l.NewHistory = l.NewHistory || m.Cause == delta.CauseHistoryReversed
 		}
 	}
 }
@@ -60,35 +60,35 @@ func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 // interrupt takes over why the stream cannot be followed.
 func (l *Leftover) interrupt(m *delta.Marker) {
 	if l.Interrupted = m.Cause; m.Cause == delta.CauseHistoryReversed {
-		l.Unproven = nil // They are of the history that is no more.
+		l.Unverified = nil // They belong to the lost history.
 	}
 }
 
-// sample keeps some of what was served last: the newest, and more of the newer than of the older.
+// sample keeps some of the last served versions: the newest, and more of the newer ones than of the older ones.
 func (l *Leftover) sample(e *deltafifo.Entry) {
 	o, ok := e.Delta.Object.(*kube.Object)
 	if !ok || e.Source != delta.SourceWatch || e.Delta.Type == delta.Deleted || l.Interrupted == delta.CauseHistoryReversed {
 		return
 	}
-	l.Unproven = append(l.Unproven, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
-	if last := len(l.Unproven) - 1; last >= rollback.KeptSamples {
-		thinned := l.Unproven[:0]
-		for i, v := range l.Unproven {
+	l.Unverified = append(l.Unverified, postgres.Version{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), ResourceVersion: o.ResourceVersion, Observed: e.Observed})
+	if last := len(l.Unverified) - 1; last >= rollback.KeptSamples {
+		thinned := l.Unverified[:0]
+		for i, v := range l.Unverified {
 			if (last-i)%2 == 0 {
 				thinned = append(thinned, v)
 			}
 		}
-		l.Unproven = thinned
+		l.Unverified = thinned
 	}
 }
 
-// decide takes over what the entry says of which lives are recorded.
+// decide takes over the entry's decisions about which lives are recorded.
 func (l *Leftover) decide(s Stream, e *deltafifo.Entry) {
 	for _, d := range decisionsOf(e) {
 		if d.Excluded {
 			l.Lives[d.UID] = false
 		} else {
-			delete(l.Lives, d.UID) // The life has ended, or it was to be decided anew.
+			delete(l.Lives, d.UID) // The life has ended, or will be decided again.
 		}
 	}
 	switch o, ok := e.Delta.Object.(*kube.Object); {
@@ -100,7 +100,8 @@ func (l *Leftover) decide(s Stream, e *deltafifo.Entry) {
 	}
 }
 
-// causeOfList is why there is a list, of which this is the source of the first delta. That it was interrupted may be on record already.
+// causeOfList returns the cause of a list, given the source of its first delta. Its interruption may be recorded
+// already.
 func (l *Leftover) causeOfList(s Stream, source delta.Source) delta.Cause {
 	if source == delta.SourceList {
 		return delta.CauseFirstList

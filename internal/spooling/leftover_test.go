@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
-// gone is a delete that a watch showed.
+// gone returns a delete of a watch.
 func gone(rv string) deltafifo.Entry {
 	return deltafifo.Entry{Source: delta.SourceWatch, Delta: cache.Delta{Type: delta.Deleted}, Position: rv}
 }
@@ -24,7 +24,7 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		"deletes may share a resource version": {[]deltafifo.Entry{
 			{Position: "4"}, gone("5"), gone("6"), gone("6"),
 		}, "5", ""},
-		"so may what is passed over": {[]deltafifo.Entry{
+		"so may events that were passed over": {[]deltafifo.Entry{
 			{Position: "4"}, {Source: delta.SourceWatch, Position: "5"}, {Source: delta.SourceWatch, Position: "6"}, {Source: delta.SourceWatch, Position: "6"},
 		}, "5", ""},
 		"an update is complete": {[]deltafifo.Entry{
@@ -41,7 +41,7 @@ func TestAStreamGoesOnWhereTheSpoolEnds(t *testing.T) {
 		"a list that is complete": {[]deltafifo.Entry{
 			{Source: delta.SourceList, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Replaced}, Position: "9"},
 		}, "9", ""},
-		"what was compared is no list": {[]deltafifo.Entry{
+		"a comparison is no list": {[]deltafifo.Entry{
 			{Position: "5"}, {Source: delta.SourceSchema, Delta: cache.Delta{Type: delta.Sync}}, {Marker: &delta.Marker{Kind: delta.Compared}},
 		}, "5", ""},
 	} {

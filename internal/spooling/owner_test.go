@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A spoolOf has a header. It began with an entry, and the oldest one that is there is another.
+// A spoolOf is a spool with a header. It began with one entry, and its oldest entry is another one.
 type spoolOf struct {
 	header       []byte
 	begun, first uint64
@@ -36,11 +36,11 @@ func TestTheHeadDecidesFromWhichEntryAStartGoesOn(t *testing.T) {
 		err          error
 	}{
 		"a commit noted it":                              {now, 4, 4, "after", mine(9), 9, nil},
-		"it began when all before was on record":         {now, 9, 9, "after", mine(9), 9, nil},
+		"it began when all earlier was recorded":         {now, 9, 9, "after", mine(9), 9, nil},
 		"nothing was committed":                          {now, 4, 4, "before", postgres.Offset{}, 4, nil},
-		"nothing was committed since another":            {now, 4, 4, "before", other, 4, nil},
+		"nothing was committed after another spool":      {now, 4, 4, "before", other, 4, nil},
 		"the database has lost commits":                  {now, 9, 9, "after", mine(7), 0, ErrOvertaken},
-		"the database has lost all that noted it":        {now, 9, 9, "before", other, 0, ErrOvertaken},
+		"the database has lost all commits of the spool": {now, 9, 9, "before", other, 0, ErrOvertaken},
 		"its beginning is missing":                       {now, 4, 8, "after", mine(6), 0, ErrUnreadable},
 		"its beginning is missing, and was not recorded": {now, 4, 8, "before", other, 0, ErrUnreadable},
 		"its beginning is on record, and gone":           {now, 4, 8, "after", mine(8), 8, nil},

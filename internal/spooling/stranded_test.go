@@ -14,16 +14,16 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// A stranded is a recorder whose spool lies on a disk that has become read-only. Only the head of the record says what it has
-// written from there.
+// A stranded is a recorder with a spool on a disk that has become read-only. Only the head of the record shows which
+// entries it has written.
 type stranded struct {
 	*streamtest.Recording
 	folder spool.Options
 	pods   *deltafifo.FIFO
 }
 
-// newStranded has the versions of an object on disk, among them a life that ends and a gap. Each comes a second after the one
-// before, or all come at one time.
+// newStranded puts the versions of an object on disk, among them a life that ends and a gap. Each comes a second after
+// the last, or all come at one time.
 func newStranded(t *testing.T, second time.Duration) *stranded {
 	s := &stranded{Recording: streamtest.New(t)}
 	s.folder = spool.Options{Dir: t.TempDir(), MaxBytes: 1 << 20}
@@ -55,7 +55,7 @@ func newStranded(t *testing.T, second time.Duration) *stranded {
 	return s
 }
 
-// goOn is a recorder that finds the spool, and how many entries of it are not on record by then.
+// goOn starts a recorder that finds the spool, and returns how many entries are not recorded yet.
 func (s *stranded) goOn() int {
 	s.T.Helper()
 	s.Die()
@@ -71,7 +71,7 @@ func (s *stranded) commit(most int) {
 	s.Write(entries)
 }
 
-// versions are all deltas, and the gaps.
+// versions returns all deltas and the gaps.
 func (s *stranded) versions() (all []string) {
 	s.T.Helper()
 	rows, err := s.Conn.Query(s.T.Context(), `
@@ -93,8 +93,8 @@ var strandedVersions = []string{
 	"short Added 17", "short Deleted 18", "first Deleted 19", "first Added 19", "gap forbidden resumed", "gap forbidden",
 }
 
-// What was written cannot be removed from a disk that is read-only: each recorder finds all of it again.
-func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceHoweverOftenTheRecorderDies(t *testing.T) {
+// Written entries cannot be removed from a read-only disk: each recorder finds all of them again.
+func TestEntriesOnAReadOnlyDiskAreWrittenOnceHoweverOftenTheRecorderDies(t *testing.T) {
 	for _, most := range []int{1, 3} {
 		t.Run(fmt.Sprint(most, " at once"), func(t *testing.T) {
 			s := newStranded(t, time.Second)
@@ -108,10 +108,9 @@ func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceHoweverOftenTheRecorderDies(t *test
 	}
 }
 
-// An object that had no row in the day is stored once more before a delete that nobody saw. The row stored for it has no
-// entry.
-func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(t *testing.T) {
-	anew, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"21","uid":"another life"}}`))
+// An object without a row on that day is stored once more before an unobserved delete. The additional row has no entry.
+func TestAnUnobservedDeleteOnAReadOnlyDiskIsWrittenOnceOnAnotherDay(t *testing.T) {
+	recreated, err := kube.Restore([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"first","namespace":"a","resourceVersion":"21","uid":"another life"}}`))
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		end     func(*stranded) error
@@ -120,11 +119,11 @@ func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(
 	}{
 		"it has vanished": {
 			func(s *stranded) error { return s.pods.Replace([]any{}, "21") },
-			[]int{1, 2, 1}, // the end of the list has the time of the delete: it is written with what follows
+			[]int{1, 2, 1}, // the end of the list has the time of the delete: it is written with the next entry
 			[]string{"first Added 11", "first Sync 11", "first Deleted 21", "other Added 22", "other Added 23", "gap relist relisted"},
 		},
-		"it was created anew": {
-			func(s *stranded) error { return s.pods.Add(anew) },
+		"it was created again": {
+			func(s *stranded) error { return s.pods.Add(recreated) },
 			[]int{1, 1, 1},
 			[]string{"first Added 11", "first Sync 11", "first Deleted 21", "first Added 21", "other Added 22", "other Added 23"},
 		},
@@ -157,8 +156,8 @@ func TestADeleteThatNobodySawOnAReadOnlyDiskIsWrittenOnceThoughItIsOfAnotherDay(
 	}
 }
 
-// Nothing tells entries of one time apart but their numbers.
-func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceThoughTheClockStoodStill(t *testing.T) {
+// Only their numbers distinguish entries of one time.
+func TestEntriesOnAReadOnlyDiskAreWrittenOnceIfTheClockStandsStill(t *testing.T) {
 	s := newStranded(t, 0)
 	require.Equal(t, 11, s.goOn())
 	s.commit(8)
@@ -170,8 +169,8 @@ func TestWhatLiesOnAReadOnlyDiskIsWrittenOnceThoughTheClockStoodStill(t *testing
 	require.Equal(t, strandedVersions, s.versions())
 }
 
-// Nothing is appended behind what another recorder has written meanwhile.
-func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing.T) {
+// Nothing is appended after rows that another recorder has written meanwhile.
+func TestEntriesOnAReadOnlyDiskAreNotUsedAfterAnotherRecorder(t *testing.T) {
 	for name, other := range map[string]func(s *stranded){
 		"at once": func(*stranded) {},
 		"after a part of it was written": func(s *stranded) {
@@ -196,7 +195,7 @@ func TestWhatLiesOnAReadOnlyDiskIsNotUsedWhereAnotherHasRecordedSince(t *testing
 			before := s.versions()
 			s.Die()
 			s.SpillTo(s.folder)
-			require.Nil(t, s.Folder.Spool(), "it can be neither used nor set aside")
+			require.Nil(t, s.Folder.Spool(), "the spool can be neither used nor set aside")
 			require.Zero(t, s.Queue.Stats().Spooled)
 			require.Equal(t, before, s.versions())
 		})

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// readersPatience is how long Take waits for processes that only read the spool, such as "recorder erase" before it
-	// begins. Reading a large spool takes less.
-	readersPatience = time.Minute
-	readersLook     = 100 * time.Millisecond
+	// readersTimeout is how long Take waits for processes that only read the spool, such as "recorder erase" at its
+	// beginning. Reading a large spool takes less.
+	readersTimeout = time.Minute
+	readersLook    = 100 * time.Millisecond
 )
 
-// Take opens the spool, when nobody reads it any more.
+// Take opens the spool. If other processes read it, Take waits for them.
 func Take(ctx context.Context, o spool.Options, log *slog.Logger) (*spool.Spool, error) {
 	s, err := spool.Open(o)
 	if !errors.Is(err, spool.ErrRead) {
 		return s, err
 	}
 	log.Info("another process reads the spool; waiting for its end", "folder", o.Dir)
-	limited, cancel := context.WithTimeout(ctx, readersPatience)
+	limited, cancel := context.WithTimeout(ctx, readersTimeout)
 	defer cancel()
 	ticker := time.NewTicker(readersLook)
 	defer ticker.Stop()

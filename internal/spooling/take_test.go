@@ -23,15 +23,15 @@ func TestTakeWaitsForReadersOfTheSpool(t *testing.T) {
 		began := time.Now()
 		_, err = Take(t.Context(), o, log)
 		require.ErrorIs(t, err, spool.ErrRead)
-		require.Equal(t, readersPatience, time.Since(began), "not for ever: a reader may be stopped")
+		require.Equal(t, readersTimeout, time.Since(began), "not for ever: a reader may be stopped")
 
-		time.AfterFunc(readersPatience/2, func() { require.NoError(t, reader.Close()) })
+		time.AfterFunc(readersTimeout/2, func() { require.NoError(t, reader.Close()) })
 		taken, err := Take(t.Context(), o, log)
 		require.NoError(t, err)
 		began = time.Now()
 		_, err = Take(t.Context(), o, log)
 		require.ErrorIs(t, err, spool.ErrLocked)
-		require.Zero(t, time.Since(began), "a recorder is not waited for")
+		require.Zero(t, time.Since(began), "Take does not wait for a recorder")
 		require.NoError(t, taken.Close())
 	})
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// overflowAfter is how long a stream must have been held back for that to be the cause: less is an ordinary wait.
+// overflowAfter is how long the queue must have blocked a stream to be the cause of a list: less is an ordinary wait.
 const overflowAfter = time.Second
 
-// because is the cause of a list, and its detail, where the recorder may know better than the server why there is a list (I3).
+// because returns the cause of a list and its detail. If the recorder knows a more precise cause than the server's, it
+// returns that one (I3).
 func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) {
 	if cause == delta.CauseHistoryReversed {
 		return cause, detail
@@ -23,19 +24,19 @@ func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) 
 	return known, strings.TrimSuffix(why+"; "+detail, "; ")
 }
 
-// known is why the recorder expects a list, and what it knows of that. The cause is empty if it expects none.
+// known returns why the recorder expects a list, and its detail. The cause is empty if it expects none.
 func (s *store) known() (cause delta.Cause, why string) {
 	if proof := s.stream.etcd.RollbackProof(); proof != "" {
 		return delta.CauseHistoryReversed, proof
 	}
 	if s.run.listing.Load() && s.run.listCause == delta.CauseHistoryReversed {
-		return delta.CauseHistoryReversed, "its list was begun anew"
+		return delta.CauseHistoryReversed, "its list starts over"
 	}
 	if due := s.run.listDetail; due != "" {
 		return delta.CauseExpired, due
 	}
-	if excuse := s.stream.excuseOf(); excuse != "" {
-		return excuse, excuses[excuse]
+	if expiry := s.stream.knownExpiryCause(); expiry != "" {
+		return expiry, expiryDetails[expiry]
 	}
 	if held := s.HeldBack(); held >= overflowAfter {
 		return delta.CauseOverflow, fmt.Sprintf("queue and spool were full, and the watch was held back for %s", held.Round(time.Second))
@@ -43,8 +44,8 @@ func (s *store) known() (cause delta.Cause, why string) {
 	return "", ""
 }
 
-// excuses say what the causes in Stream.excuse mean.
-var excuses = map[delta.Cause]string{
-	delta.CauseConfiguration: "it was left out by the rules of the recorder before",
-	delta.CauseSpoolCorrupt:  "what the recorder before had spooled could not all be read",
+// expiryDetails explain the causes in Stream.expiryCause.
+var expiryDetails = map[delta.Cause]string{
+	delta.CauseConfiguration: "the rules of the previous recorder excluded it",
+	delta.CauseSpoolCorrupt:  "a part of the previous recorder's spool could not be read",
 }

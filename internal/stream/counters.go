@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// counters are one stream's, looked up once.
+// counters are the metrics of one stream, looked up once.
 type counters struct {
 	deltas             map[delta.Type]prometheus.Counter
 	relists            func(cause delta.Cause) prometheus.Counter

@@ -13,45 +13,46 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// decisions say which lives of a stream are recorded. They belong to the run. What one run has decided may wait in the queue when the
-// next begins.
+// decisions hold which lives of a stream are recorded. They belong to the run. When the next run begins, decisions of
+// the previous one may still wait in the queue.
 //
-// A decision holds for a life. Namespaces and names last as long; labels do not. If a rule looks at labels, the first decision
-// is on record.
+// A decision holds for a life. Namespaces and names last as long; labels do not. If a rule looks at labels, the first
+// decision is recorded.
 //
-// Rules may change between two runs of the recorder. What was recorded goes on being recorded, because to leave it out would
-// look as if it were gone. What was left out is decided anew. All is decided anew if a run has left the stream within a list,
-// because it is not known by whose rules that list decided.
+// Rules may change between two runs of the recorder. A recorded life stays recorded, because to exclude it would look
+// like its deletion. If the rules have changed, the next list decides again about the excluded lives. If a run has
+// stopped within a list, the next list does the same, because the rules of the cut list are not known.
 type decisions struct {
 	stream int32 // its number on record
 	rules  filter.Resource
-	// lives holds decisions by UID: all if rules look at labels, otherwise those that the rules would not take now. It is nil
-	// before the first run.
+	// lives holds decisions by UID. If rules look at labels, it has all lives. Otherwise it has the lives that the
+	// present rules would exclude. It is nil before the first run.
 	lives map[types.UID]bool
-	// undecided are those that were left out under other rules. That is taken back on record when a list has decided anew: the rules may be changed back before.
+	// undecided are lives that were excluded under other rules. When a list records one, or no longer shows it, its
+	// exclusion is revoked on record. Until then it stays, because an operator may restore the old rules.
 	undecided map[types.UID]struct{}
 	list      *listDecisions // nil if no list is under way
-	// exclusions are to be put on record. They have a lock: the queue takes them, too.
+	// exclusions wait to be recorded. They have a lock: the queue takes them, too.
 	exclusions exclusions
 }
 
-// listDecisions are what the list under way has decided so far.
+// listDecisions are the decisions of the list under way.
 type listDecisions struct {
-	shown   map[types.UID]struct{}
-	leftOut map[types.UID]bool // whether they were to be decided anew
-	unread  bool               // it holds others, which cannot be read
+	shown    map[types.UID]struct{}
+	excluded map[types.UID]bool // whether the life was undecided before
+	unread   bool               // the list has other objects, which cannot be read
 }
 
-// remembers reports whether decisions in a namespace have to be remembered. The rules alone do not say that a recorded
-// object goes on being recorded, if they look at labels or leave out the namespace.
+// remembers reports whether decisions in a namespace have to be remembered. If the rules look at labels or exclude the
+// namespace, they alone do not say that a recorded object stays recorded.
 func (d *decisions) remembers(namespace string) bool {
 	return d.rules.ByLabel() || !d.rules.Allows(namespace, nil)
 }
 
-// recall takes over the decisions of the recorders before this one. Anew says that what they left out is decided anew.
-func (d *decisions) recall(lives map[types.UID]bool, anew bool) {
+// recall takes over the decisions of earlier recorders. again says that excluded lives are decided again.
+func (d *decisions) recall(lives map[types.UID]bool, again bool) {
 	d.lives = lives
-	if !anew {
+	if !again {
 		return
 	}
 	d.undecided = map[types.UID]struct{}{}
@@ -63,15 +64,15 @@ func (d *decisions) recall(lives map[types.UID]bool, anew bool) {
 	}
 }
 
-// end says that all lives have ended.
+// end ends all lives.
 func (d *decisions) end() {
 	for uid := range d.lives {
 		d.forget(uid)
 	}
-	d.takeBack(maps.Keys(d.undecided))
+	d.readmit(maps.Keys(d.undecided))
 }
 
-// allows decides about one object. A life that is newly left out because of its labels is added to fresh.
+// allows decides about one object. If its labels exclude a new life, the object is added to fresh.
 func (d *decisions) allows(o *kube.Object, fresh *[]*kube.Object) bool {
 	decided, ok := d.lives[o.UID]
 	if !ok {
@@ -82,10 +83,10 @@ func (d *decisions) allows(o *kube.Object, fresh *[]*kube.Object) bool {
 	return decided
 }
 
-// kept gives those objects that are recorded. The decisions are on record before they take effect.
+// kept returns the objects that are recorded. The decisions are recorded before they take effect.
 func (d *decisions) kept(list []any) ([]any, error) {
 	if d.rules.Everything() {
-		d.takeBack(uidsOf(list))
+		d.readmit(uidsOf(list))
 		return list, nil
 	}
 	var kept []any
@@ -99,7 +100,7 @@ func (d *decisions) kept(list []any) ([]any, error) {
 			kept = append(kept, o)
 		}
 	}
-	d.takeBack(uidsOf(kept))
+	d.readmit(uidsOf(kept))
 	if d.rules.ByLabel() {
 		d.remember(kept, fresh)
 	}
@@ -112,10 +113,10 @@ func (d *decisions) remember(kept []any, fresh []*kube.Object) {
 	}
 	for _, o := range fresh {
 		d.lives[o.UID] = false
-		_, anew := d.undecided[o.UID]
+		_, undecided := d.undecided[o.UID]
 		delete(d.undecided, o.UID)
 		if d.list != nil {
-			d.list.leftOut[o.UID] = anew
+			d.list.excluded[o.UID] = undecided
 		}
 		key := cache.ObjectName{Namespace: o.Namespace, Name: o.Name}
 		d.exclusions.add(postgres.Item{Stream: d.stream, Kind: postgres.Excluded, UID: o.UID, Key: key.String()})
@@ -130,14 +131,14 @@ func (d *decisions) forget(uid types.UID) {
 	delete(d.lives, uid)
 }
 
-// over says that a life has ended.
+// over ends a life.
 func (d *decisions) over(o *kube.Object) {
-	d.takeBack(uidsOf([]any{o}))
+	d.readmit(uidsOf([]any{o}))
 	d.forget(o.UID)
 }
 
-// takeBack has what was left out under other rules not be so any more, on record.
-func (d *decisions) takeBack(uids iter.Seq[types.UID]) {
+// readmit revokes on record that lives were excluded under other rules.
+func (d *decisions) readmit(uids iter.Seq[types.UID]) {
 	if len(d.undecided) == 0 {
 		return
 	}
@@ -149,12 +150,12 @@ func (d *decisions) takeBack(uids iter.Seq[types.UID]) {
 	}
 }
 
-// beginList begins a list. What it does not show is gone, and the decisions about it with it.
+// beginList begins a list. If it does not show an object, the object is gone, and so is the decision about it.
 func (d *decisions) beginList() {
-	d.list = &listDecisions{shown: make(map[types.UID]struct{}, len(d.lives)), leftOut: map[types.UID]bool{}}
+	d.list = &listDecisions{shown: make(map[types.UID]struct{}, len(d.lives)), excluded: map[types.UID]bool{}}
 }
 
-// shown notes what the list under way has shown, if the rules leave something out.
+// shown notes the objects that the list under way has shown, if the rules exclude anything.
 func (d *decisions) shown(list []any) {
 	if d.list == nil || d.rules.Everything() {
 		return
@@ -164,7 +165,7 @@ func (d *decisions) shown(list []any) {
 	}
 }
 
-// unread says that the list holds an object that cannot be read. Its decision stands, whichever that is.
+// unread notes that the list holds an object that cannot be read. It may be any object, so endList keeps all decisions.
 func (d *decisions) unread() {
 	if d.list != nil {
 		d.list.unread = true
@@ -182,22 +183,23 @@ func (d *decisions) endList() {
 				d.forget(uid)
 			}
 		}
-		d.takeBack(maps.Keys(d.undecided))
+		d.readmit(maps.Keys(d.undecided))
 	}
 	d.list = nil
 }
 
-// abortList gives up a list. Whom it has left out is decided anew: the next one may be under other rules, or not be needed.
+// abortList aborts a list. The lives that it has excluded are decided again: the next list may be under other rules, or
+// not be needed.
 func (d *decisions) abortList() {
 	if d.list == nil {
 		return
 	}
-	for uid, anew := range d.list.leftOut {
-		if !anew {
+	for uid, undecided := range d.list.excluded {
+		if !undecided {
 			d.forget(uid)
 			continue
 		}
-		delete(d.lives, uid) // As before: on record it is left out.
+		delete(d.lives, uid) // As before the list: on record the life is excluded.
 		d.undecided[uid] = struct{}{}
 	}
 	d.list = nil

@@ -1,8 +1,8 @@
-// Package stream is how one resource becomes entries of the queue: what is on record of it, the run that lists and watches it, and what
-// of it is recorded.
+// Package stream turns one resource into entries of the queue. It knows the resource's part of the record, runs its
+// list and watch, and decides which objects are recorded.
 //
-// A [Stream] lasts as long as the process. A [Run] is one reflector with its FIFO. A [Set] opens streams, one for each resource, and
-// a [Launcher] begins and ends their runs.
+// A [Stream] lasts as long as the process. A [Run] is one reflector with its FIFO. A [Set] opens streams, one for each
+// resource. A [Launcher] starts and ends their runs.
 //
 //	         Set.Open
 //	            │        Launch with a definition's beginning, or a position
@@ -18,20 +18,25 @@
 //	│
 //	└── End, when the resource is not served any more: complete, closed by an empty list, or interrupted
 //
-// lifecycle.Decide says which of them Launch and End do. [Stream.Facts] are what it needs to know of a stream.
+// lifecycle.Decide chooses among the ways in which Launch and End work. [Stream.Facts] returns the facts of a stream
+// for it.
 //
 // # What it guarantees
 //
-//   - A gap is queued before what a list shows (I3), and has the cause that the recorder knows, if that says more than the server's.
-//   - What is left out by the rules moves the position past it, and the decision is on record with that or before.
-//   - What must not be kept is replaced before it enters the queue (I9).
-//   - An entry is dated by the stream: what was missed happened within the pause.
+//   - A gap is queued before the items of a list (I3). If the recorder knows a more precise cause than the server's,
+//     the gap has that cause.
+//   - An object that the rules exclude still moves the position past it. The decision is recorded together with that
+//     position, or before.
+//   - A value that must not be kept is replaced before it enters the queue (I9).
+//   - The stream dates its entries: a change that it missed happened within the pause.
 //
 // # Who owns what
 //
-// Set.opening is held while a stream is opened, and Set.mu protects which are open. No lock is held while the queue is called.
+// Set.opening is held while a stream is opened, and Set.mu protects the open streams. No lock is held while the queue
+// is called.
 //
-// Each run has a goroutine, which its Halt waits for. It owns the decisions and the standing of the stream until it has ended; between
-// two runs, the caller of Launch and End owns them. The goroutine that encodes owns the dating ([Items]). Stream.mu protects which run
-// there is, and the excuse. Run.mu protects how the resource has left. The exclusions of a stream have a lock, since the queue takes it.
+// Each run has a goroutine, and Halt waits for it. The run owns the decisions and the standing of the stream until it
+// has ended. Between two runs, the caller of Launch and End owns them. The goroutine that encodes owns the dating
+// ([Items]). Stream.mu protects the current run and the expiry cause. Run.mu protects the state of a resource that is
+// gone. The exclusions of a stream have a lock, because the queue takes them.
 package stream

@@ -9,14 +9,15 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// End concludes a stream whose resource is not served any more, as lifecycle.Decide says. Its run has ended; there may have been none.
-// At is the resource version of its end, empty if that is not known. No run of the stream is launched before it returns.
+// End concludes a stream whose resource is not served any more, as lifecycle.Decide says. Its run has ended; there may
+// have been none. At is the resource version of its end, empty if that is not known. No run of the stream is launched
+// before End returns.
 func (l *Launcher) End(ctx context.Context, s *Stream, run *Run, resource kube.Resource, at string) error {
-	// That of the run is closed.
+	// The FIFO of the run is closed.
 	fifo := l.Queue.FIFO(s.FIFOOptions())
 	defer fifo.Close()
 	defer context.AfterFunc(ctx, fifo.Close)()
-	// This comes first: nobody knows what entries on disk leave alive, and a list could not be compared with them.
+	// This comes first: entries on disk may change which objects are alive, and a list cannot be compared with them.
 	if err := fifo.Tail().AwaitMemory(); err != nil {
 		return err
 	}
@@ -30,27 +31,27 @@ func (l *Launcher) End(ctx context.Context, s *Stream, run *Run, resource kube.R
 	case lifecycle.Interrupt:
 		s.standing.interrupted = d.Cause
 		return fifo.Interrupted(d.Cause, d.Detail)
-	default: // Nothing: the others are of what is served.
+	default: // Nothing: the other decisions are for a served resource.
 		return nil
 	}
 }
 
-// complete ends a stream of which nothing is missing.
+// complete ends a stream with a complete record.
 func (l *Launcher) complete(s *Stream, fifo *deltafifo.FIFO, d lifecycle.Decision) error {
 	if err := fifo.Resumed(); err != nil {
 		return err
 	}
 	s.standing.interrupted = ""
-	l.Log.Info("the resource has ended, and the record of it is complete", "resource", s.Name())
+	l.Log.Info("the resource has ended; its record is complete", "resource", s.Name())
 	return fifo.Bookmark(d.At)
 }
 
-// replace ends what lives by an empty list.
+// replace ends the living objects with an empty list.
 func (l *Launcher) replace(s *Stream, fifo *deltafifo.FIFO, d lifecycle.Decision) error {
 	const detail = "its definition was deleted, and all objects with it"
 	s.standing.interrupted = d.Cause
 	if d.Cause == delta.CauseFirstList {
-		l.Log.Warn("a resource has ended of which nothing could be recorded", "resource", s.Name())
+		l.Log.Warn("the resource ended before its first list; nothing of it is recorded", "resource", s.Name())
 	} else {
 		if err := fifo.Interrupted(d.Cause, detail); err != nil {
 			return err

@@ -18,12 +18,12 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *testing.T) {
+func TestTheRecordOfAnEndedResourceIsCompleteOnlyIfItWasWatchedToItsEnd(t *testing.T) {
 	nothing := func(*store) {}
 	for name, test := range map[string]struct {
 		before func(*store)
-		closed time.Duration // before the server says that it does not serve it
-		ended  types.UID     // the definition of which it is told that it has ended
+		closed time.Duration // before the server reports that it does not serve the resource
+		ended  types.UID     // the definition that ended, as reported
 		at     string
 		want   delta.MarkerKind
 	}{
@@ -31,11 +31,11 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 		"not watched for a while": {nothing, time.Minute, "u1", "", delta.Interrupted},
 		"interrupted before": {func(st *store) { require.NoError(t, st.Interrupted(delta.CauseForbidden, "")) },
 			0, "u1", "", delta.Interrupted},
-		"something of it lives on": {func(st *store) { require.NoError(t, st.Add(&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}})) },
+		"an object of it is alive": {func(st *store) { require.NoError(t, st.Add(&kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}})) },
 			0, "u1", "", delta.Interrupted},
-		"not watched, but known to have gone":       {nothing, time.Minute, "u1", "9", delta.Replaced},
-		"gone before what is on record":             {nothing, time.Minute, "u1", "4", delta.Interrupted},
-		"watched to its end, and then defined anew": {nothing, 0, "u2", "9", delta.Replaced},
+		"not watched, but known to have gone":   {nothing, time.Minute, "u1", "9", delta.Replaced},
+		"gone before the recorded position":     {nothing, time.Minute, "u1", "4", delta.Interrupted},
+		"watched to its end, and defined again": {nothing, 0, "u2", "9", delta.Replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, s, run := aboutToEnd(t)
@@ -54,7 +54,7 @@ func TestTheRecordOfAResourceThatEndsIsCompleteOnlyIfItWasWatchedToItsEnd(t *tes
 	}
 }
 
-// aboutToEnd is a stream that is about to end, without a database; its watch was closed a moment ago.
+// aboutToEnd returns a stream that is about to end, without a database. Its watch was closed a moment ago.
 func aboutToEnd(t *testing.T) (*Launcher, *Stream, *Run) {
 	t.Helper()
 	l, s := launcher(0), bare("things")
@@ -68,7 +68,7 @@ func aboutToEnd(t *testing.T) (*Launcher, *Stream, *Run) {
 
 func TestARunIsConcludedIfItWatchedItsDefinitionToTheEnd(t *testing.T) {
 	_, s, run := aboutToEnd(t)
-	require.False(t, run.Concluded(), "it may have had more")
+	require.False(t, run.Concluded(), "more events may follow")
 	require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
 	require.True(t, run.Concluded())
 	run.OutlivedBy(kube.Resource{DefinitionUID: "u1"})
@@ -90,7 +90,7 @@ func TestARunIsConcludedIfItWatchedItsDefinitionToTheEnd(t *testing.T) {
 
 var endedThings = kube.Resource{Name: "things", Kind: "Thing", Version: "v1", Namespaced: true, DefinitionUID: "u"}
 
-// Another definition came and went while the resource was not followed, and the next came before that was on record.
+// Another definition came and went while the resource was not followed. The next one came before that was recorded.
 func TestAStreamWhoseEndWasCancelledIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, s, _ := aboutToEnd(t)
@@ -98,7 +98,7 @@ func TestAStreamWhoseEndWasCancelledIsListed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() { failed <- l.End(ctx, s, nil, endedThings, "9") }()
-		synctest.Wait() // The queue is full of the gap.
+		synctest.Wait() // The gap fills the queue.
 		cancel()
 		require.Error(t, <-failed)
 		require.Empty(t, s.standing.ended)
@@ -106,12 +106,12 @@ func TestAStreamWhoseEndWasCancelledIsListed(t *testing.T) {
 	})
 }
 
-// Nobody followed it in the new history.
+// No recorder followed the resource in the new history.
 func TestAnEndBeforeTheRecordedEndIsFromAnotherHistory(t *testing.T) {
 	l, s, _ := aboutToEnd(t)
 	s.run, s.standing.ended = nil, "4"
 	require.NoError(t, l.End(t.Context(), s, nil, endedThings, "4"))
-	require.Zero(t, l.Queue.Stats().Entries, "it is on record")
+	require.Zero(t, l.Queue.Stats().Entries, "the end is on record")
 	require.NoError(t, l.End(t.Context(), s, nil, endedThings, "2"))
 	l.Queue.Close()
 	entries, err := l.Queue.Next(t.Context(), 10, 1<<20, 0)
@@ -120,8 +120,8 @@ func TestAnEndBeforeTheRecordedEndIsFromAnotherHistory(t *testing.T) {
 	require.Equal(t, delta.Interrupted, entries[0].Marker.Kind)
 }
 
-// As where only its APIService is deleted: a watch that is open goes on.
-func TestAResourceThatDiscoveryDropsIsInterruptedThoughItsWatchIsOpen(t *testing.T) {
+// This happens if only its APIService is deleted: an open watch goes on.
+func TestAResourceThatDiscoveryDropsIsInterruptedDespiteAnOpenWatch(t *testing.T) {
 	l, s, run := aboutToEnd(t)
 	run.OutlivedBy(kube.Resource{Name: "things"})
 	require.NoError(t, l.End(t.Context(), s, run, kube.Resource{Name: "things"}, ""))

@@ -10,11 +10,11 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// exclusions collects which lives a label filter leaves out, and which of these have ended. The pump writes them with the
-// position that passes the event, or before it.
+// exclusions collects the lives that a label filter excludes, and the excluded lives that have ended. The pump writes
+// them with the position that passes the event, or before it.
 type exclusions struct {
 	mu    sync.Mutex                  // protects items
-	items map[types.UID]postgres.Item // the last about each
+	items map[types.UID]postgres.Item // the last item of each life
 }
 
 func (e *exclusions) add(item postgres.Item) {
@@ -34,7 +34,7 @@ func (e *exclusions) take() []postgres.Item {
 	return items
 }
 
-// detach gives back what an entry was to carry that was not enqueued. What was decided since counts.
+// detach takes back the items of an entry that was not enqueued. A newer decision about the same life has precedence.
 func (e *exclusions) detach(attached any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,7 +48,7 @@ func (e *exclusions) detach(attached any) {
 	}
 }
 
-// attach is take, for the entry that is enqueued next.
+// attach returns the collected items for the entry that is enqueued next, nil if there are none.
 func (e *exclusions) attach() any {
 	if items := e.take(); items != nil {
 		return items

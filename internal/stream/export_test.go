@@ -20,43 +20,43 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// What follows is for tests that work with a record, and so cannot be in this package.
+// These exports are for tests with a record. Such tests cannot be in this package.
 
-// Store is where a reflector puts what it is served.
+// Store is the store of a reflector.
 type Store = store
 
-// NewStore is that of a run that does not list or watch by itself.
+// NewStore returns the store of a run that does not list or watch by itself.
 func (s *Stream) NewStore(queue *deltafifo.Queue) *Store {
 	o := s.FIFOOptions()
 	o.Attach = s.decisions.exclusions.attach
 	return newStore(s, &Run{fifo: queue.FIFO(o)})
 }
 
-// Stream is whose the store is.
+// Stream returns the stream of the store.
 func (s *store) Stream() *Stream { return s.stream }
 
-// Lives are the decisions that are remembered.
+// Lives returns the remembered decisions.
 func (s *store) Lives() map[types.UID]bool { return s.stream.decisions.lives }
 
 // SetEnded says that the resource has ended.
 func (s *Stream) SetEnded(at string) { s.standing.ended = at }
 
-// Next is where the stream goes on if it has not run.
+// Next returns the decision for a stream that has not run.
 func (s *Stream) Next() lifecycle.Decision { return s.next(nil) }
 
-// Recall is what the first launch does.
+// Recall does what the first launch does.
 func (s *Stream) Recall() { s.recall() }
 
-// Etcd is what is known of the stream's etcd.
+// Etcd returns the stream's state in the rollback detection.
 func (s *Stream) Etcd() *rollback.Stream { return s.etcd }
 
-// Since is when this recorder took over.
+// Since returns when this recorder took over.
 func (s *Stream) Since() time.Time { return s.dating.since }
 
-// CatchesUp says whether what comes next was missed.
+// CatchesUp reports whether the next delta counts as missed.
 func (s *Stream) CatchesUp() bool { return s.dating.live.catchingUp }
 
-// CatchesUpTo is the end of the pause.
+// CatchesUpTo returns the end of the pause.
 func (s *Stream) CatchesUpTo() time.Time { return s.dating.live.to }
 
 // FakeEtcd has the versions of a few objects, in order.
@@ -66,7 +66,7 @@ type FakeEtcd struct {
 	Asked    atomic.Int64
 }
 
-// Lister is for each namespace.
+// Lister returns the same lister for each namespace.
 func (e *FakeEtcd) Lister(string) cache.ListerWithContext { return e }
 
 // List implements cache.Lister.
@@ -74,7 +74,7 @@ func (e *FakeEtcd) List(options metav1.ListOptions) (runtime.Object, error) {
 	return e.ListWithContext(context.Background(), options)
 }
 
-// ListWithContext answers lists by name at an exact revision, and says where etcd is.
+// ListWithContext answers lists by name at an exact revision, and returns the revision of etcd.
 func (e *FakeEtcd) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	e.Asked.Add(1)
 	if order, ok := delta.Compare(options.ResourceVersion, strconv.Itoa(e.Now)); ok && order > 0 {

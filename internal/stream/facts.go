@@ -8,15 +8,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/rollback"
 )
 
-// Facts are those that cost no question. The run before has ended, or there was none in this process. What it has accepted is
-// queued, and is recorded before anything of the next.
+// Facts returns the facts that need no request. The previous run has ended, or there was none in this process. Its
+// accepted entries are queued, and are recorded before any entry of the next run.
 func (s *Stream) Facts(before *Run) lifecycle.Facts {
 	recorded := s.record.Position()
 	f := lifecycle.Facts{
-		Served: true, Empty: s.record.Empty() && s.left == nil, Ended: s.standing.ended, Due: s.standing.due,
+		Served: true, Empty: s.record.Empty() && s.leftover == nil, Ended: s.standing.ended, Due: s.standing.due,
 		Position: recorded, Recorded: recorded, Newest: s.record.Newest(), Unfinished: s.record.Unfinished(),
 		Refiltered: s.standing.listedUnder != s.decisions.rules.String(), Reversed: s.reversed(before),
-		Told: s.standing.interrupted != "" || before == nil && s.record.OpenGap() != "",
+		GapOpen: s.standing.interrupted != "" || before == nil && s.record.OpenGap() != "",
 	}
 	switch {
 	case before != nil:
@@ -27,36 +27,37 @@ func (s *Stream) Facts(before *Run) lifecycle.Facts {
 		if before.listing.Load() {
 			f.Cut = lifecycle.Reason{Cause: before.listCause, Detail: before.listDetail}
 		}
-	case s.left != nil:
-		f.Spooled, f.Position = true, cmp.Or(s.left.Position.Complete, recorded)
-		if s.left.Listing {
-			f.Cut.Cause = s.left.ListCause
+	case s.leftover != nil:
+		f.Spooled, f.Position = true, cmp.Or(s.leftover.Position.Complete, recorded)
+		if s.leftover.Listing {
+			f.Cut.Cause = s.leftover.ListCause
 		}
 	}
 	return f
 }
 
-// next is where the stream goes on under the same definition. A run of this process has ended before, or there was none.
+// next decides where the stream goes on under the same definition. The previous run of this process has ended, or there
+// was none.
 func (s *Stream) next(before *Run) lifecycle.Decision {
 	f := s.Facts(before)
 	f.Objects = lifecycle.None
 	return lifecycle.Decide(f)
 }
 
-// reversed says that the stream has left its history, and was not listed since.
+// reversed reports whether the stream's history went backwards and no list has come since.
 func (s *Stream) reversed(before *Run) bool {
 	return s.etcd.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
-		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.left == nil || !s.left.Anew)
+		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.leftover == nil || !s.leftover.NewHistory)
 }
 
-// recall takes over what a recorder before this one was served of the stream.
+// recall passes the versions that an earlier recorder was served of the stream to the rollback detection.
 func (s *Stream) recall() {
 	was := rollback.Recalled{Position: s.record.Position(), Known: s.record.Known(), Newest: s.newest}
-	if s.left != nil && s.left.Anew {
-		was = rollback.Recalled{Position: s.left.Position.Complete, Relisted: true}
+	if s.leftover != nil && s.leftover.NewHistory {
+		was = rollback.Recalled{Position: s.leftover.Position.Complete, Relisted: true}
 	}
-	if s.left != nil {
-		was.Unverified, was.Spooled = s.left.Unproven, s.left.Position.Complete
+	if s.leftover != nil {
+		was.Unverified, was.Spooled = s.leftover.Unverified, s.leftover.Position.Complete
 	}
 	was.RolledBack, s.newest = s.reversed(nil), nil
 	s.etcd.Recall(was)

@@ -11,7 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// fresh lists and watches over connections of their own, which may lead to another API server behind the same address.
+// fresh lists over the usual connection. It watches over connections of its own, which may lead to another API server
+// behind the same address.
 type fresh struct{ lw *kube.ListWatch }
 
 var _ cache.ListerWatcherWithContext = fresh{}

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Gate lets a few lists be in flight at once.
+// Gate bounds how many lists are under way at once.
 type Gate struct{ lists *semaphore.Weighted }
 
-// NewGate lets so many.
+// NewGate returns a gate for so many lists.
 func NewGate(lists int) *Gate { return &Gate{lists: semaphore.NewWeighted(int64(lists))} }
 
 func (g *Gate) acquire(ctx context.Context) (release func(), err error) {

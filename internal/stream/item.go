@@ -13,17 +13,17 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Items says to the sink, in its words, what the entries are.
+// Items returns the items that the sink stores for the entries.
 func Items(entries []deltafifo.Entry) ([]postgres.Item, error) {
 	items := make([]postgres.Item, 0, len(entries))
 	for i := range entries {
 		st, ok := entries[i].Stream.(*Stream)
 		if !ok {
-			return nil, fmt.Errorf("an entry of the queue belongs to no stream but to a %T", entries[i].Stream)
+			return nil, fmt.Errorf("queue entry with a %T instead of a stream", entries[i].Stream)
 		}
 		decisions, _ := entries[i].Attached.([]postgres.Item)
 		for _, decided := range decisions {
-			// Without a time of its own it would be dated now, and all that waits behind it with it.
+			// Without a time of its own, the sink would date the item now, and all later items with it.
 			decided.Observed = entries[i].Observed
 			items = append(items, decided)
 		}
@@ -35,7 +35,7 @@ func Items(entries []deltafifo.Entry) ([]postgres.Item, error) {
 		for _, b := range entries[i].Others {
 			other, ok := b.Stream.(*Stream)
 			if !ok {
-				return nil, fmt.Errorf("an entry of the queue is about no stream but about a %T", b.Stream)
+				return nil, fmt.Errorf("marker about a %T instead of a stream", b.Stream)
 			}
 			m := *entries[i].Marker
 			m.FromRV, m.FromTime = b.FromRV, b.FromTime
@@ -55,7 +55,7 @@ type known interface {
 	Version() string
 }
 
-// item is called by the encoder only, which owns the stream's dating.
+// item returns the item of an entry. Only the encoder calls it, and it owns the stream's dating.
 func (s *Stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 	item := postgres.Item{Stream: s.record.ID(), Observed: e.Observed, Position: e.Position}
 	occurrence := s.dating.of(e.Observed)
@@ -75,7 +75,7 @@ func (s *Stream) item(e *deltafifo.Entry) (postgres.Item, error) {
 	case *kube.Object:
 		item.Object, item.Version = obj, obj.GroupVersionKind().Version
 		evidence, ok := obj.EvidenceTime()
-		// What is deleted without grace says only what happened to it before.
+		// If an object is deleted without grace, its last times are older than its deletion.
 		ok = ok && (e.Delta.Type != delta.Deleted || obj.DeletionTimestamp != nil)
 		item.Occurred = occurrence.at(s.dating.watchedSince(e.Observed), e.Observed, evidence, ok)
 	case cache.DeletedFinalStateUnknown:

@@ -26,7 +26,7 @@ func TestADeletionWithoutGraceHappenedByThePausesEnd(t *testing.T) {
 		return item.Occurred
 	}
 	require.Equal(t, from.Add(time.Minute), occurred(delta.Added))
-	require.Equal(t, to, occurred(delta.Deleted), "that it was made says nothing about its end")
+	require.Equal(t, to, occurred(delta.Deleted), "the creation says nothing about the end")
 
 	asked := metav1.NewTime(from.Add(5 * time.Minute))
 	object.DeletionTimestamp = &asked
@@ -49,7 +49,7 @@ func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
 	require.True(t, other.dating.live.undone)
 }
 
-func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
+func TestADecisionHasTheTimeOfItsEntry(t *testing.T) {
 	seen := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	s := bare("things")
 	s.decisions.exclusions.add(postgres.Item{Kind: postgres.Excluded, UID: "1"})
@@ -57,5 +57,5 @@ func TestADecisionIsAsOldAsWhatItIsRecordedWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, items, 2)
 	require.Equal(t, postgres.Excluded, items[0].Kind)
-	require.Equal(t, seen, items[0].Observed, "what waits in the queue behind it must not be dated by the time of writing")
+	require.Equal(t, seen, items[0].Observed, "later items in the queue must not be dated by the time of writing")
 }

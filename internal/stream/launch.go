@@ -19,29 +19,29 @@ import (
 	"github.com/kuberewind/kuberewind/reflector"
 )
 
-// Launcher begins and ends the runs of streams, with what they share.
+// Launcher starts and ends the runs of streams, with the state that they share.
 type Launcher struct {
 	Client    *kube.Client
 	Queue     *deltafifo.Queue
 	Lists     *Gate
 	Now       func() time.Time           // the clock of the record
-	LookAgain func(schema.GroupResource) // at whether a resource is served, and as what
-	Returned  func() <-chan struct{}     // is closed when the server answers again
+	LookAgain func(schema.GroupResource) // checks whether a resource is served, and in which version
+	Returned  func() <-chan struct{}     // returns a channel that is closed when the server answers again
 	Log       *slog.Logger
 
-	recoveries *rate.Limiter // of the requests of all recoveries
-	looks      *rate.Limiter // of the requests of all looks at quiet streams
+	recoveries *rate.Limiter // for the requests of all recoveries
+	looks      *rate.Limiter // for the requests of all looks at quiet streams
 }
 
-// NewLauncher gives the runs their common budgets.
+// NewLauncher returns a launcher whose runs share their budgets of requests.
 func NewLauncher(l Launcher) *Launcher {
 	l.recoveries = rate.NewLimiter(recoverRequestsSecond, recoverRequests)
 	l.looks = rate.NewLimiter(lookRequestsSecond, lookRequests)
 	return &l
 }
 
-// Launch follows the resource as was decided, in place of the run before. Of the zero Decision, it decides when that run has ended.
-// No End of the stream is under way.
+// Launch follows the resource as d says, in place of the previous run. If d is the zero Decision, Launch decides after
+// that run has ended. No End of the stream runs meanwhile.
 func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource, d lifecycle.Decision) {
 	before := s.Current()
 	if before != nil {
@@ -60,7 +60,7 @@ func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource
 	}
 	s.standing.ended, s.standing.due = "", lifecycle.Reason{}
 	if before == nil {
-		// Others ask the server about what it recalls, so it has to be served.
+		// Other streams check the recalled versions at the server, so the resource has to be served.
 		s.recall()
 	}
 	s.etcd.Follow(run.reflector.Reverse)
@@ -71,21 +71,22 @@ func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource
 	go func() {
 		defer close(run.done)
 		defer s.etcd.Follow(nil)
-		// It waits for room in the queue, and must not hold up who starts and stops the streams.
+		// Bookmark waits for room in the queue, and must not block the caller that starts and stops the streams.
 		if err := run.fifo.Bookmark(beginOf(d)); err == nil {
 			run.reflector.RunWithContext(ctx)
 		}
 	}()
 }
 
-// Vacant tells whether nothing of a stream that has no run is alive.
+// Vacant reports whether no object of a stream without a run is alive.
 func (l *Launcher) Vacant(s *Stream) bool {
 	fifo := l.Queue.FIFO(s.FIFOOptions())
 	defer fifo.Close()
 	return fifo.Tail().Vacant()
 }
 
-// Compare lists a stream once more, beside its run. It has a FIFO of its own, as the sweep has: that of the run may be closed meanwhile.
+// Compare lists a stream once more, next to its run. It uses a FIFO of its own, as the sweep does: the FIFO of the run
+// may be closed meanwhile.
 func (l *Launcher) Compare(ctx context.Context, of schemacheck.Stream, resource kube.Resource, schema string) (different int, err error) {
 	release, err := l.Lists.acquire(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func (l *Launcher) Compare(ctx context.Context, of schemacheck.Stream, resource 
 	return different, fifo.Tail().Compared(schema)
 }
 
-// beginOf is the resource version at which the stream begins with nothing alive, empty if it does not.
+// beginOf returns the resource version at which the stream begins with nothing alive, empty if it does not.
 func beginOf(d lifecycle.Decision) string {
 	if d.Do == lifecycle.Begin {
 		return d.At
@@ -114,16 +115,18 @@ func beginOf(d lifecycle.Decision) string {
 	return ""
 }
 
-// recoverRevisions is what a hundred writes a second make in a minute and a half, if no stream knows whose they are.
+// recoverRevisions bounds a recovery: a hundred writes a second make so many revisions in a minute and a half, if no
+// stream knows which are its own.
 const recoverRevisions = 10_000
 
 const (
-	// recoverRequests bounds what all streams together ask of a server to recover. recoverRequestsSecond is how fast that
-	// comes back. A server that has just started has other things to do. Beyond the bound there is a gap.
+	// recoverRequests bounds the requests of all streams together to recover. The budget grows again by
+	// recoverRequestsSecond. A server that has just started has other work to do. If the budget is used up, there is a
+	// gap.
 	recoverRequests       = 10_000
 	recoverRequestsSecond = 20
-	// lookRequests bounds in the same way what all looks at quiet streams ask. Beyond it, a look is made again in its turn. Looks must not
-	// take what a recovery needs.
+	// lookRequests bounds in the same way the requests of all looks at quiet streams. If the budget is used up, a look
+	// comes again in its turn. Looks must not use the budget of recoveries.
 	lookRequests       = 2_000
 	lookRequestsSecond = 40
 )
@@ -139,7 +142,7 @@ func (l *Launcher) newReflector(s *Stream, run *Run, resource kube.Resource, d l
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: position, StartResourceVersion: beginOf(d), ListCause: d.Cause, Interrupted: s.standing.interrupted,
-		BeforeList: func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // halt closes the FIFO
+		BeforeList: func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // Halt closes the FIFO
 		ListGate:   l.Lists.acquire,
 		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
 		Unmarked:   uncached(gr), UnmarkedTimeout: rollback.QuietMost,
@@ -150,13 +153,13 @@ func (l *Launcher) newReflector(s *Stream, run *Run, resource kube.Resource, d l
 	})
 }
 
-// uncached are the resources for which API servers keep no watch cache by default, and so send no bookmarks
+// uncached reports whether API servers keep no watch cache for a resource by default, and so send no bookmarks
 // (k8s.io/kubernetes/pkg/kubeapiserver, SpecialDefaultResourcePrefixes and DefaultWatchCacheSizes).
 func uncached(gr schema.GroupResource) bool {
 	return gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io")
 }
 
-// hooks keep the metrics of a run, and tell when the stream has settled.
+// hooks returns hooks that keep the metrics of a run, and notice when the stream has settled.
 func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 	return reflector.Hooks{
 		Relist: func(cause delta.Cause) {
@@ -177,7 +180,7 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 		},
 		WatchClosed: func(err error) {
 			if err == nil {
-				s.excused("")
+				s.setExpiryCause("")
 			}
 			s.counters.up.Set(0)
 			run.closed.Store(time.Now().UnixNano())

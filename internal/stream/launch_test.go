@@ -21,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// bare is a stream that the record knows nothing of, and whose rules leave nothing out.
+// bare returns a stream without a record, whose rules exclude nothing.
 func bare(name string) *Stream {
 	resource := kube.Resource{Name: name}
 	return &Stream{
@@ -30,7 +30,7 @@ func bare(name string) *Stream {
 	}
 }
 
-// launcher has a queue of so many bytes, 0 for the default.
+// launcher returns a launcher with a queue of so many bytes, 0 for the default.
 func launcher(bytes int64) *Launcher {
 	return NewLauncher(Launcher{Queue: deltafifo.New(deltafifo.Options{MaxBytes: bytes}), Lists: NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: slog.New(slog.DiscardHandler)})
 }
@@ -38,7 +38,7 @@ func launcher(bytes int64) *Launcher {
 func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 	for cause, want := range map[delta.Cause][]delta.MarkerKind{
 		delta.CauseExpired:   {delta.Interrupted, "", delta.Replaced},
-		delta.CauseFirstList: {"", delta.Replaced}, // there was nothing before it
+		delta.CauseFirstList: {"", delta.Replaced}, // nothing was recorded before it
 	} {
 		queue := deltafifo.New(deltafifo.Options{})
 		s := bare("pods")
@@ -67,13 +67,13 @@ func TestAGapIsQueuedBeforeWhatAListShows(t *testing.T) {
 func TestAStreamResumesWhereItsPreviousRunEnded(t *testing.T) {
 	s := bare("pods")
 	before := &Run{reflector: reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, &deltafifo.FIFO{}, reflector.Options{ResourceVersion: "42"})}
-	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record is not there yet")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "42", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, s.next(before), "though the record has not come so far")
 	before.listing.Store(true)
 	before.listCause = delta.CauseExpired
-	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired}}, s.next(before), "a list that was cut is begun anew")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired}}, s.next(before), "a list that was cut starts over")
 }
 
-// What the database has not taken yet is queued, and is recorded before anything of the next run.
+// Entries that the database has not taken yet are queued. They are recorded before any entry of the next run.
 func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	s := bare("pods")
@@ -90,7 +90,7 @@ func TestNewFilterRulesMakeOneListDue(t *testing.T) {
 func TestAFullQueueDoesNotBlockStartingAndStoppingStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := launcher(1)
-		require.NoError(t, l.Queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and nobody drains it")
+		require.NoError(t, l.Queue.FIFO(deltafifo.FIFOOptions{}).Bookmark("1"), "the queue is full, and no consumer drains it")
 
 		s := bare("pods")
 		s.run = ended(l.Queue, "4")
@@ -100,16 +100,17 @@ func TestAFullQueueDoesNotBlockStartingAndStoppingStreams(t *testing.T) {
 	})
 }
 
-// ended is a run that got up to a resource version, and was watched until its resource was not served any more.
+// ended returns a run that got up to a resource version, and was watched until its resource was not served any more.
 func ended(queue *deltafifo.Queue, position string) *Run {
 	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{}), stop: func(error) {}, done: make(chan struct{}), gone: make(chan struct{})}
 	run.reflector = reflector.NewReflectorWithOptions(fresh{}, &kube.Object{}, run.fifo, reflector.Options{ResourceVersion: position})
 	close(run.done)
-	run.leaves(true)
+	run.markGone(true)
 	return run
 }
 
-// decided is what is decided about a definition that began at a resource version, if nothing has outlived the one before.
+// decided returns the decision about a definition that began at a resource version, if no object has outlived the
+// previous one.
 func decided(l *Launcher, s *Stream, begins string) lifecycle.Decision {
 	f := s.Facts(s.Current())
 	f.Begins, f.Vacant, f.Objects = begins, l.Vacant(s), lifecycle.None
@@ -127,13 +128,13 @@ func TestADueListStaysDueIfTheRunEndsFirst(t *testing.T) {
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.Current()))
 	l.Launch(ctx, s, kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}, s.next(s.Current()))
 	s.Halt()
-	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.Current()), "and if another does")
+	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseExpired, Detail: "why"}}, s.next(s.Current()), "also if another run ends first")
 }
 
 func TestADueListKeepsItsReason(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	s := bare("widgets")
-	s.excuse = delta.CauseSpoolCorrupt
+	s.expiryCause = delta.CauseSpoolCorrupt
 	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), gone: make(chan struct{}), listDetail: "why"}
 	st := newStore(s, run)
 	because := func() []string {
@@ -143,19 +144,19 @@ func TestADueListKeepsItsReason(t *testing.T) {
 	require.Equal(t, []string{string(delta.CauseExpired), "why; too old"}, because())
 	require.NoError(t, st.BeginReplace(delta.CauseExpired, "", ""))
 	require.NoError(t, st.EndReplace("9"))
-	s.excuse = delta.CauseSpoolCorrupt
+	s.expiryCause = delta.CauseSpoolCorrupt
 	require.Equal(t, string(delta.CauseSpoolCorrupt), because()[0], "that list has ended")
 }
 
-func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T) {
+func TestANewDefinitionIsFollowedFromItsStartIfTheRecordIsComplete(t *testing.T) {
 	for _, test := range []struct {
 		recorded, want string
 		unseen         bool // its end
 	}{
-		{recorded: "", want: ""},                 // never listed, or a list was cut, or the rules are others: only a list makes it whole
-		{recorded: "4", want: "5"},               // nothing was before
-		{recorded: "4", want: "4", unseen: true}, // more of the one before may come between
-		{recorded: "9", want: "9"},               // what comes before is on record
+		{recorded: "", want: ""},                 // never listed, or a list was cut, or the rules are others: only a list makes it complete
+		{recorded: "4", want: "5"},               // nothing came before
+		{recorded: "4", want: "4", unseen: true}, // more events of the previous definition may come between
+		{recorded: "9", want: "9"},               // the events before are on record
 	} {
 		l := launcher(0)
 		s := bare("pods")
@@ -169,7 +170,7 @@ func TestANewDefinitionIsFollowedFromItsBeginIfTheRecordIsComplete(t *testing.T)
 	}
 }
 
-func TestARunThatMovesIsDecidedAboutWhenItHasEnded(t *testing.T) {
+func TestARunIsDecidedAboutOnlyWhenItHasEnded(t *testing.T) {
 	l := launcher(0)
 	run, widgets := ended(l.Queue, "4"), kube.Resource{Group: "example.com", Version: "v1", Name: "widgets"}
 	run.done, run.gone = make(chan struct{}), make(chan struct{})
@@ -187,8 +188,8 @@ func TestARunThatMovesIsDecidedAboutWhenItHasEnded(t *testing.T) {
 	require.Equal(t, "7", s.Current().reflector.LastSyncResourceVersion())
 }
 
-func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
-	for cause, left := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
+func TestAStreamWithARecordedRollbackGapIsReversed(t *testing.T) {
+	for cause, reversed := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
 		l := launcher(0)
 		s := bare("pods")
 		s.standing.interrupted = cause
@@ -196,27 +197,27 @@ func TestAStreamWhoseGapIsOnRecordProvesNothing(t *testing.T) {
 		cancel()
 		l.Launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.Halt()
-		require.Equal(t, left, s.etcd.RolledBack(), cause)
+		require.Equal(t, reversed, s.etcd.RolledBack(), cause)
 	}
 }
 
-func TestAStreamGoesOnBehindTheSpool(t *testing.T) {
+func TestAStreamGoesOnAtTheEndOfTheSpool(t *testing.T) {
 	for _, test := range []struct {
-		left spooling.Leftover
-		want lifecycle.Decision
+		leftover spooling.Leftover
+		want     lifecycle.Decision
 	}{
 		{spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("6")}}, lifecycle.Decision{Do: lifecycle.Resume, At: "6", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		{spooling.Leftover{}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}},
 		{spooling.Leftover{Spooled: deltafifo.Spooled{Position: delta.At("6")}, Listing: true, ListCause: "expired"}, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}},
 	} {
 		s := bare("widgets")
-		s.left = &test.left
-		require.Equal(t, test.want, s.next(nil), "%+v", test.left)
+		s.leftover = &test.leftover
+		require.Equal(t, test.want, s.next(nil), "%+v", test.leftover)
 	}
 }
 
-// The rules are others than those of the recorder before, and etcd was put back when none ran.
-func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
+// The rules differ from the previous recorder's rules, and etcd was restored while no recorder ran.
+func TestADueListReportsThatHistoryWentBackwards(t *testing.T) {
 	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
 	c.ListWith((&FakeEtcd{Now: 50}).Lister)
 	c.Follow(func(string) {})
@@ -238,7 +239,7 @@ func TestAListThatIsDueAnywaySaysThatHistoryWentBackwards(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	for _, e := range entries {
-		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "its numbers mean something else")
+		require.Equal(t, delta.CauseHistoryReversed, e.Marker.Cause, "resource versions mean something else now")
 		require.Equal(t, proof, e.Marker.Detail)
 	}
 }

@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// dating says when the deltas of a stream happened. It belongs to the goroutine that encodes; only opened is another's.
+// dating computes when the deltas of a stream happened. It belongs to the goroutine that encodes; another goroutine
+// sets only opened.
 type dating struct {
 	live occurrence
-	// since is when this recorder took over: what was observed before it comes from a spool, and spooled is its.
+	// since is when this recorder took over. Entries that were observed before come from a spool, and spooled dates
+	// them.
 	since   time.Time
 	spooled occurrence
-	// opened is when the first watch was, by the clock of the record, in nanoseconds since 1970; 0 before that.
+	// opened is when the first watch was opened, by the clock of the record, in nanoseconds since 1970; 0 before that.
 	opened atomic.Int64
 }
 
-// of gives the occurrence of what was observed then.
+// of returns the occurrence for an entry that was observed then.
 func (d *dating) of(observed time.Time) *occurrence {
 	if observed.Before(d.since) {
-		return &d.spooled // A recorder before this one saw it live.
+		return &d.spooled // An earlier recorder saw it live.
 	}
 	return &d.live
 }
@@ -26,8 +28,8 @@ func (d *dating) of(observed time.Time) *occurrence {
 // watched notes that a watch was opened.
 func (d *dating) watched(now time.Time) { d.opened.CompareAndSwap(0, now.UnixNano()) }
 
-// watchedSince is when the first watch of this process was opened. What was missed is served soon after that, or before it by
-// a list.
+// watchedSince returns when the first watch of this process was opened. The server serves missed changes soon after
+// that. A list serves them before it.
 func (d *dating) watchedSince(now time.Time) time.Time {
 	if opened := d.opened.Load(); opened != 0 {
 		return time.Unix(0, opened)
@@ -35,32 +37,32 @@ func (d *dating) watchedSince(now time.Time) time.Time {
 	return now
 }
 
-// occurrence says when the deltas of one stream happened. What is observed live happened when it was observed. What a
-// stream catches up on after a pause happened within the pause: at the time that the object itself gives evidence of,
-// else at the pause's end.
+// occurrence computes when the deltas of one stream happened. A delta that the stream observes live happened when it
+// was observed. A delta that the stream missed in a pause happened within the pause: at the time that the object itself
+// shows, or else at the pause's end.
 type occurrence struct {
 	from, to   time.Time
 	catchingUp bool
-	// undone says that what objects give evidence of was served before, and undone: when it came back, nothing shows.
+	// undone says that objects show times from before a rollback. Nothing shows when the old state came back.
 	undone bool
 }
 
-// catchUpFor is how long after the watch was opened a delta may still belong to the pause: the server sends what was missed
-// at once.
+// catchUpFor is how long after the opening of the watch a delta may still belong to the pause: the server sends the
+// missed events at once.
 const catchUpFor = 30 * time.Second
 
-// resume starts to catch up on the stretch from..to.
+// resume begins to catch up on the pause from..to.
 func (o *occurrence) resume(from, to time.Time) {
 	*o = occurrence{from: from, to: to, catchingUp: !from.IsZero() && from.Before(to)}
 }
 
-// live says that the stream has reached the present: a bookmark, or a list that is complete.
+// live notes that the stream has reached the present, by a bookmark or a complete list.
 func (o *occurrence) live() { o.catchingUp = false }
 
-// reversed says that the server's history went backwards within the stretch.
+// reversed notes that the server's history went backwards within the pause.
 func (o *occurrence) reversed() { o.undone = true }
 
-// at gives the time of one delta of a watch that was opened at the time given. Evidence has whole seconds at best.
+// at returns the time of one delta of a watch that was opened at the given time. Evidence has whole seconds at best.
 func (o *occurrence) at(opened, observed, evidence time.Time, hasEvidence bool) time.Time {
 	if !o.catchingUp {
 		return observed

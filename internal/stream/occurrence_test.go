@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsCaughtUpOnHappenedWithinThePause(t *testing.T) {
+func TestAMissedDeltaHappenedWithinThePause(t *testing.T) {
 	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	to := from.Add(10 * time.Minute)
 	seen := to.Add(time.Second)
@@ -16,10 +16,10 @@ func TestWhatIsCaughtUpOnHappenedWithinThePause(t *testing.T) {
 		evidence time.Time
 		want     time.Time
 	}{
-		{"evidence within it is believed", from.Add(time.Minute), from.Add(time.Minute)},
-		{"evidence from before it is its beginning", from.Add(-time.Hour), from},
-		{"no evidence is its end", time.Time{}, to},
-		{"evidence from after it is live", to.Add(time.Second), seen},
+		{"evidence from the pause is its time", from.Add(time.Minute), from.Add(time.Minute)},
+		{"evidence from before the pause is its beginning", from.Add(-time.Hour), from},
+		{"no evidence is the pause's end", time.Time{}, to},
+		{"evidence from after the pause is live", to.Add(time.Second), seen},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var o occurrence
@@ -29,16 +29,16 @@ func TestWhatIsCaughtUpOnHappenedWithinThePause(t *testing.T) {
 	}
 }
 
-func TestWhatCameBackWithAnOlderHistoryGivesNoEvidence(t *testing.T) {
+func TestAnObjectThatARollbackRestoredGivesNoEvidence(t *testing.T) {
 	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	to := from.Add(10 * time.Minute)
 	var o occurrence
 	o.resume(from, to)
 	o.reversed()
-	require.Equal(t, to, o.at(to, to.Add(time.Second), from.Add(-time.Hour), true), "it was served like this before, and otherwise since")
+	require.Equal(t, to, o.at(to, to.Add(time.Second), from.Add(-time.Hour), true), "the server served this state before, and another one since")
 }
 
-func TestAStreamThatHasReachedThePresentIsBelieved(t *testing.T) {
+func TestALiveDeltaHappenedWhenItWasObserved(t *testing.T) {
 	from := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	to := from.Add(10 * time.Minute)
 	old := from.Add(time.Minute)
@@ -52,7 +52,7 @@ func TestAStreamThatHasReachedThePresentIsBelieved(t *testing.T) {
 	require.Equal(t, to, o.at(to, to, old, true), "a bookmark came")
 
 	o.resume(from, to)
-	late := to.Add(catchUpFor + time.Second)
+	require.Equal(t, late, o.at(to, late, old, true), "the server sends the missed events at once")
 	require.Equal(t, late, o.at(to, late, old, true), "the server sends what was missed at once")
 	require.Equal(t, to, o.at(to, to, old, true), "and from then on the stream is live")
 }

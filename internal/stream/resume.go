@@ -17,8 +17,9 @@ type Clock interface {
 	Raise(time.Time)
 }
 
-// Resume goes on from what a recorder before this one has left in a spool, and gives the spool to the options of the queue. Seen is the
-// time of the last entry there. No stream but those that it opens is open by then.
+// Resume goes on from the entries that an earlier recorder left in a spool, and gives the spool to the options of the
+// queue. It returns the time of the last entry. When it is called, no stream is open; it opens the streams of the
+// entries.
 func (s *Set) Resume(ctx context.Context, folder *spooling.Folder, owner spooling.Owner, o *deltafifo.Options, clock Clock) (seen time.Time, err error) {
 	s.corrupt = folder.Corrupt
 	o.OnSpill = folder.Spilled
@@ -32,7 +33,7 @@ func (s *Set) Resume(ctx context.Context, folder *spooling.Folder, owner spoolin
 	}
 	if unreadable {
 		for _, st := range s.All() {
-			st.excused(delta.CauseSpoolCorrupt)
+			st.setExpiryCause(delta.CauseSpoolCorrupt)
 		}
 	}
 	o.Spool = folder.Spool()
@@ -42,22 +43,22 @@ func (s *Set) Resume(ctx context.Context, folder *spooling.Folder, owner spoolin
 	for _, l := range left {
 		seen = times.Later(seen, l.At)
 	}
-	// Reading it may have taken minutes, of which nothing was seen either.
+	// Reading the spool may have taken minutes, in which nothing was observed either.
 	s.options.Record.StartAfter(times.Later(seen, clock.Now()))
 	clock.Raise(s.options.Record.Info().Started)
 	o.Left = s.take(left)
 	return seen, nil
 }
 
-// take has the streams go on from what is left of them in the spool.
+// take makes the streams go on from their entries in the spool.
 func (s *Set) take(left map[spooling.Stream]*spooling.Leftover) map[any]deltafifo.Spooled {
 	info, spooled := s.options.Record.Info(), map[any]deltafifo.Spooled{}
 	for of, l := range left {
 		st := of.(*Stream)
 		if st.standing.interrupted = l.Interrupted; l.Entries == 0 {
-			continue // Nothing is of the stream, but its gap begins there.
+			continue // The stream has no entries, but its gap begins there.
 		}
-		st.left, st.dating.since = l, info.Started
+		st.leftover, st.dating.since = l, info.Started
 		if l.Rules != nil {
 			st.standing.listedUnder = *l.Rules
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A replica was promoted that had not got the last commits. What they held has left the queue, and the spool begins behind it.
+// A replica was promoted that lacked the last commits. The queue has removed their entries, and the spool begins after
+// them.
 func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
 	s, dir, pods := listed(t)
 	one := func(sql string) (text string) {
@@ -46,8 +47,8 @@ func TestASpoolIsNotUsedIfTheDatabaseHasLostCommits(t *testing.T) {
 	require.Zero(t, s.Queue.Stats().Spooled)
 }
 
-// A clock may be ahead of the wall clock by a minute. The recorder may be back before the wall clock has caught up.
-func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *testing.T) {
+// A clock may be ahead of the wall clock by a minute. A recorder may start again before the wall clock has caught up.
+func TestARecorderBeginsAfterItsSpoolEvenIfItsClockIsBehind(t *testing.T) {
 	s := newRecording(t)
 	dir := t.TempDir()
 	s.Spill(dir)
@@ -68,10 +69,10 @@ func TestARecorderBeginsAfterWhatItFindsInTheSpoolThoughItsClockIsBehind(t *test
 	require.NoError(t, s.Sink.RecordPause(t.Context(), s.Seen))
 	st, _ := s.Follow("pods", "Pod")
 	require.Equal(t, info.Started, st.Since())
-	require.True(t, st.CatchesUp(), "what is caught up on happened meanwhile")
+	require.True(t, st.CatchesUp(), "the next deltas happened meanwhile")
 	entries, err := s.Queue.Next(t.Context(), 1, 0, 0)
 	require.NoError(t, err)
-	require.True(t, entries[0].Observed.Before(st.Since()), "a recorder before this one saw it live")
+	require.True(t, entries[0].Observed.Before(st.Since()), "an earlier recorder saw it live")
 	var from, to time.Time
 	require.NoError(t, s.Conn.QueryRow(t.Context(), `SELECT from_at, to_at FROM kuberewind.pauses`).Scan(&from, &to))
 	require.True(t, seen.Equal(from))
@@ -98,7 +99,8 @@ func TestAPauseLastsForAsLongAsTheSpoolIsRead(t *testing.T) {
 	require.Equal(t, info.Started, st.CatchesUpTo())
 }
 
-// listed is a recorder with a spool in a folder, and Pods with a list on record up to 20. The list has one Pod, of version 11.
+// listed returns a recorder with a spool in a folder, and Pods with a list on record up to 20. The list has one Pod, of
+// version 11.
 func listed(t *testing.T) (s recording, dir string, pods *deltafifo.FIFO) {
 	t.Helper()
 	s, dir = newRecording(t), t.TempDir()
@@ -109,8 +111,8 @@ func listed(t *testing.T) (s recording, dir string, pods *deltafifo.FIFO) {
 	return s, dir, pods
 }
 
-// What interrupted the stream is on record, and the list that follows it is cut by the end of the process.
-func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) {
+// The record has the interruption of the stream. The end of the process cuts the list that follows it.
+func TestAPartOfAListInTheSpoolKeepsTheRecordedCause(t *testing.T) {
 	s, dir, pods := listed(t)
 	require.NoError(t, pods.Interrupted("expired", "why"))
 	s.Pump()
@@ -127,7 +129,7 @@ func TestAListThatTheSpoolHoldsAPartOfKeepsTheCauseThatIsOnRecord(t *testing.T) 
 	require.Equal(t, lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: "expired"}}, st.Next())
 }
 
-// The database was away when etcd was put back, and the recorder has ended before it was there again.
+// The database was away when etcd was restored. The recorder has ended before the database was back.
 func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
 		t.Run(name, func(t *testing.T) {
@@ -149,25 +151,25 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 
 			st, _ := s.Follow("pods", "Pod")
 			st.Etcd().Recall(rollback.Recalled{
-				Reversals:  []postgres.Reversal{{Stream: 7, Proof: "another had found it"}},
+				Reversals:  []postgres.Reversal{{Stream: 7, Proof: "another stream had found it"}},
 				Unverified: []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
 			})
 			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.Next())
 			st.Recall()
-			told := []string{}
+			proofs := []string{}
 			st.Etcd().ListWith((&stream.FakeEtcd{Now: 15}).Lister)
-			st.Etcd().Follow(func(proof string) { told = append(told, proof) })
+			st.Etcd().Follow(func(proof string) { proofs = append(proofs, proof) })
 			proof, err := st.Etcd().Reversed(t.Context(), "15")
 			require.NoError(t, err)
 			require.Empty(t, proof)
 			require.NoError(t, s.Etcds.Probe(t.Context()))
-			require.Empty(t, told)
+			require.Empty(t, proofs)
 		})
 	}
 }
 
-// A rollback was found while the database was away. The spool has the gap of a stream of which it has nothing else.
-func TestAStreamThatTheSpoolOnlyNamesBesideAnotherIsListed(t *testing.T) {
+// A rollback was found while the database was away. The spool has the gap of a stream, and nothing else of it.
+func TestAStreamThatTheSpoolOnlyNamesInAnothersMarkerIsListed(t *testing.T) {
 	s, dir, pods := listed(t)
 	require.NoError(t, pods.Add(streamtest.Served(t, "Pod", "b", 21)))
 	nodes, _ := s.Follow("nodes", "Node")
@@ -184,12 +186,12 @@ func TestAStreamThatTheSpoolOnlyNamesBesideAnotherIsListed(t *testing.T) {
 	}
 }
 
-// The recorder has ended before it looked, and the new history has passed what is in the spool.
-func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
+// The recorder has ended before it looked, and the new history has passed the versions in the spool.
+func TestTheNextRecorderLooksAtTheVersionsInTheSpool(t *testing.T) {
 	for name, test := range map[string]struct {
-		lost  int // so many of the newest versions are of a history that is no more
+		lost  int // how many of the newest versions belong to a lost history
 		found bool
-	}{"its newest version is undone": {1, true}, "some are": {4, true}, "nothing is": {0, false}} {
+	}{"its newest version is lost": {1, true}, "some versions are lost": {4, true}, "no version is lost": {0, false}} {
 		t.Run(name, func(t *testing.T) {
 			s, dir, pods := listed(t)
 			const versions = 3 * rollback.KeptSamples
@@ -209,32 +211,32 @@ func TestWhatIsInTheSpoolIsLookedAtByTheNext(t *testing.T) {
 
 			st, _ := s.Follow("pods", "Pod")
 			st.Recall()
-			told := []string{}
+			proofs := []string{}
 			st.Etcd().ListWith(etcd.Lister)
-			st.Etcd().Follow(func(proof string) { told = append(told, proof) })
+			st.Etcd().Follow(func(proof string) { proofs = append(proofs, proof) })
 			require.NoError(t, s.Etcds.Probe(t.Context()))
-			require.Equal(t, test.found, len(told) > 0, told)
+			require.Equal(t, test.found, len(proofs) > 0, proofs)
 			require.Less(t, etcd.Asked.Load(), int64(2*rollback.KeptSamples))
 		})
 	}
 }
 
-// A list in the spool was made under the rules of the recorder that has put it there. What the present rules let in besides is
-// in no list yet.
-func TestAListInTheSpoolCountsForTheRulesThatItWasTakenInUnder(t *testing.T) {
+// A list in the spool was made under the rules of the recorder that wrote it. Objects that only the present rules
+// include are in no list yet.
+func TestAListInTheSpoolCountsForItsOwnRules(t *testing.T) {
 	const batch = "pods?tier=batch"
 	due, done := lifecycle.Decision{Do: lifecycle.List, Reason: lifecycle.Reason{Cause: delta.CauseConfiguration}}, lifecycle.Decision{Do: lifecycle.Resume, At: "40", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}
 	for name, test := range map[string]struct {
 		record       bool   // whether there was a list before
-		before, rule string // of that list, and of the one in the spool
+		before, rule string // the rules of that list, and of the list in the spool
 		now          string
 		want         lifecycle.Decision
 	}{
-		"the rules are others by now":                       {true, batch, batch, "", due},
-		"they are what they were before that list":          {true, "", batch, "", due},
-		"they are others by now, and there was no list":     {false, "", batch, "", due},
-		"that list is due to other rules, still in force":   {true, "", batch, batch, done},
-		"nothing has changed, and there was no list before": {false, "", batch, batch, done},
+		"the rules have changed since":                        {true, batch, batch, "", due},
+		"the rules from before that list are back":            {true, "", batch, "", due},
+		"the rules have changed since, without a list before": {false, "", batch, "", due},
+		"other rules caused that list, and still hold":        {true, "", batch, batch, done},
+		"the rules are the same, without a list before":       {false, "", batch, batch, done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newRecording(t)

@@ -14,19 +14,20 @@ import (
 
 // Run is one reflector and the FIFO that it feeds.
 type Run struct {
-	served    kube.Resource // as it is asked for
+	served    kube.Resource // the resource in the requested version
 	fifo      *deltafifo.FIFO
 	reflector *reflector.Reflector
-	listing   atomic.Bool // since a list was begun, or due from the beginning, that has not come to its end
-	// Of that list; they belong to the reflector until done. The detail is there where the recorder knows better than the server.
+	listing   atomic.Bool // since a list began, or was due from the beginning, until the list ends
+	// These describe that list. The reflector owns them until done. If the recorder knows more than the server,
+	// listDetail is set.
 	listCause  delta.Cause
 	listDetail string
-	closed     atomic.Int64 // when the last watch was, in nanoseconds since 1970
+	closed     atomic.Int64 // when the last watch was closed, in nanoseconds since 1970
 
-	mu       sync.Mutex    // protects what follows
+	mu       sync.Mutex    // protects the fields below
 	gone     chan struct{} // closed while the server says that it does not serve the resource
-	followed bool          // it was, up to when the server said so
-	outlived bool          // there was another definition since, which was not followed
+	followed bool          // the resource was followed until the server said so
+	outlived bool          // another definition existed since, and was not followed
 
 	stop context.CancelCauseFunc
 	done chan struct{}
@@ -47,33 +48,33 @@ func (r *Run) Runs() bool {
 	}
 }
 
-// Halt ends the reflector, and what it may be waiting for, and waits for it. What it has queued stays queued.
+// Halt ends the reflector and its waiting calls, and waits for it. Its queued entries stay queued.
 func (r *Run) Halt() {
 	r.stop(errStreamStopped)
 	r.fifo.Close()
 	<-r.done
 }
 
-// leaves notes that the resource is not served any more, and whether it was followed up to then.
-func (r *Run) leaves(followed bool) {
+// markGone notes that the resource is not served any more, and whether it was followed up to then.
+func (r *Run) markGone(followed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.hasLeftLocked() {
+	if !r.isGoneLocked() {
 		r.followed = followed
 		close(r.gone)
 	}
 }
 
-// returns notes that it may be served again: how it left counts no more.
-func (r *Run) returns() {
+// markServed notes that the resource may be served again. The earlier state no longer counts.
+func (r *Run) markServed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.hasLeftLocked() {
+	if r.isGoneLocked() {
 		r.gone, r.followed = make(chan struct{}), false
 	}
 }
 
-func (r *Run) hasLeftLocked() bool {
+func (r *Run) isGoneLocked() bool {
 	select {
 	case <-r.gone:
 		return true
@@ -82,21 +83,22 @@ func (r *Run) hasLeftLocked() bool {
 	}
 }
 
-// Left is closed when the server says that it does not serve the resource.
-func (r *Run) Left() <-chan struct{} {
+// Gone returns a channel that is closed when the server says that it does not serve the resource.
+func (r *Run) Gone() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.gone
 }
 
-// Concluded reports whether the resource was watched up to when it was not served any more.
+// Concluded reports whether the resource was watched until it was not served any more.
 func (r *Run) Concluded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.hasLeftLocked() && r.followed && !r.outlived
+	return r.isGoneLocked() && r.followed && !r.outlived
 }
 
-// OutlivedBy notes what has ended. Where that is of another definition than what was followed, the end of the run is not that one's.
+// OutlivedBy notes the definition that has ended. If the run followed another definition, its end is not the end of
+// that one.
 func (r *Run) OutlivedBy(ended kube.Resource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,45 +18,46 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Record is what a Set needs of the record.
+// Record is the part of the record that a Set needs.
 type Record interface {
 	Info() postgres.Info
 	Stream(context.Context, postgres.StreamSpec) (*postgres.Stream, error)
-	StartAfter(time.Time) // has the record go on after a time
+	StartAfter(time.Time) // makes the record go on after a time
 }
 
-// Options say what a Set works with.
+// Options configures a Set.
 type Options struct {
 	Record   Record
 	Rules    *filter.Filter
-	Before   *filter.Filter // the rules of the recorder before, nil if they are not known
+	Before   *filter.Filter // the rules of the previous recorder, nil if they are not known
 	Redactor *redact.Redactor
 	Etcds    *rollback.Streams
 	Schemas  interface{ Of(kube.Resource) string }
 	Metrics  *telemetry.Metrics
-	// What the recorder before has left on record, by stream: reversals that it may not have told all streams of, the versions that
-	// it recorded last, and the newest revisions.
-	Untold   map[int32][]postgres.Reversal
-	Unproven map[int32][]postgres.Version
-	Newest   map[int32][]string
+	// The following maps hold state that the previous recorder left on record, by stream. Reversals has the reversals
+	// that a stream may not have been notified of. Unverified has the versions that were recorded last. Newest has the
+	// newest revisions.
+	Reversals  map[int32][]postgres.Reversal
+	Unverified map[int32][]postgres.Version
+	Newest     map[int32][]string
 }
 
-// Set are the streams that are open. A resource has one stream as long as the process lives, because what is spooled of it comes back
-// under the resource's name.
+// Set holds the open streams. A resource has one stream as long as the process lives, because its spooled entries name
+// the resource.
 type Set struct {
 	options Options
-	corrupt func() bool // says that a spool could not all be read; nil before there is one
+	corrupt func() bool // reports whether a part of a spool could not be read; nil before there is one
 
 	opening sync.Mutex // held while a stream is opened, before mu
 	mu      sync.Mutex // protects streams
 	streams map[schema.GroupResource]*Stream
 }
 
-// NewSet has no stream open.
+// NewSet returns a Set without open streams.
 func NewSet(o Options) *Set { return &Set{options: o, streams: map[schema.GroupResource]*Stream{}} }
 
-// Open gives the stream of a resource, and opens it if it is not open. Since is a resource version before which the resource had no
-// objects, or empty.
+// Open returns the stream of a resource, and opens it if it is not open. Since is a resource version before which the
+// resource had no objects, or empty.
 func (s *Set) Open(ctx context.Context, resource kube.Resource, since string) (st *Stream, opened bool, err error) {
 	if st = s.Get(resource); st != nil {
 		return st, false, nil
@@ -75,13 +76,13 @@ func (s *Set) Open(ctx context.Context, resource kube.Resource, since string) (s
 	return st, true, nil
 }
 
-// OpenDormant opens the stream of a resource that is on record, and that nothing is followed for.
+// OpenDormant opens the stream of a resource that is on record, without following it.
 func (s *Set) OpenDormant(ctx context.Context, resource kube.Resource) error {
 	_, _, err := s.Open(ctx, resource, "")
 	return err
 }
 
-// open registers the resource in the record and loads what the record holds of it.
+// open registers the resource in the record and loads its part of the record.
 func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*Stream, error) {
 	record, err := s.Register(ctx, resource, since)
 	if err != nil {
@@ -90,15 +91,15 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 	o, id, redaction := s.options, record.ID(), s.options.Redactor.For(resource.GroupResource())
 	st := &Stream{
 		resource: resource, record: record, redaction: redaction, newest: o.Newest[id],
-		decisions: decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
-		counters:  newCounters(o.Metrics, resource.GroupResource()),
-		etcd:      o.Etcds.Add(rollback.Spec{Name: resource.String(), Record: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
-		settled:   settled{closed: make(chan struct{})},
-		standing:  standing{listedUnder: record.Filter()},
-		excuse:    s.excuse(resource.GroupResource()),
+		decisions:   decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
+		counters:    newCounters(o.Metrics, resource.GroupResource()),
+		etcd:        o.Etcds.Add(rollback.Spec{Name: resource.String(), Record: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
+		settled:     settled{closed: make(chan struct{})},
+		standing:    standing{listedUnder: record.Filter()},
+		expiryCause: s.expiryCause(resource.GroupResource()),
 	}
-	delete(o.Newest, id) // They can be many, and are the stream's now.
-	st.etcd.Recall(rollback.Recalled{Reversals: o.Untold[id], Unverified: o.Unproven[id]})
+	delete(o.Newest, id) // The revisions can be many, and the stream has them now.
+	st.etcd.Recall(rollback.Recalled{Reversals: o.Reversals[id], Unverified: o.Unverified[id]})
 	info := o.Record.Info()
 	st.dating.since = info.Started
 	if info.Resumed && record.Position() != "" {
@@ -107,7 +108,7 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 	return st, nil
 }
 
-// Register says to the record which version of the resource is followed now.
+// Register notes in the record which version of the resource is followed now.
 func (s *Set) Register(ctx context.Context, resource kube.Resource, since string) (*postgres.Stream, error) {
 	gr := resource.GroupResource()
 	return s.options.Record.Stream(ctx, postgres.StreamSpec{
@@ -117,8 +118,9 @@ func (s *Set) Register(ctx context.Context, resource kube.Resource, since string
 	})
 }
 
-// excuse is why the record's position in a stream may be older than the server remembers, if that is more than a pause of the recorder.
-func (s *Set) excuse(gr schema.GroupResource) delta.Cause {
+// expiryCause returns why the record's position in a stream may be older than the server's history. It returns "" if
+// only a pause of the recorder can be the reason.
+func (s *Set) expiryCause(gr schema.GroupResource) delta.Cause {
 	switch {
 	case s.options.Before != nil && !s.options.Before.Resource(gr):
 		return delta.CauseConfiguration
@@ -128,14 +130,14 @@ func (s *Set) excuse(gr schema.GroupResource) delta.Cause {
 	return ""
 }
 
-// Get gives the stream of a resource, nil if it is not open.
+// Get returns the stream of a resource, nil if it is not open.
 func (s *Set) Get(resource kube.Resource) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams[resource.GroupResource()]
 }
 
-// All gives the streams that are open.
+// All returns the open streams.
 func (s *Set) All() []*Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +148,7 @@ func (s *Set) All() []*Stream {
 	return streams
 }
 
-// As gives the streams as what another package needs of them.
+// As returns the streams as the interface that another package needs.
 func As[T any](streams []*Stream) []T {
 	all := make([]T, len(streams))
 	for i, s := range streams {
@@ -164,7 +166,7 @@ func (s *Set) Halt() {
 	all.Wait()
 }
 
-// Late are the streams whose history is no more, as the queue opens their gaps (I3).
+// Late returns the streams whose history no longer exists, in the form in which the queue opens their gaps (I3).
 func (s *Set) Late(gaps []rollback.Gap) []deltafifo.Late {
 	of := map[*rollback.Stream]*Stream{}
 	for _, st := range s.All() {

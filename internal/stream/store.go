@@ -10,10 +10,10 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// store is where a reflector puts what it is served. It leaves out what is not to be recorded, and hands the rest to the
-// stream's FIFO. It is used by one reflector.
+// store is the store of one reflector. It drops the objects that the rules exclude, and passes the others to the
+// stream's FIFO.
 type store struct {
-	*deltafifo.FIFO // takes what the store does not change
+	*deltafifo.FIFO // for calls that the store does not change
 	stream          *Stream
 	run             *Run
 }
@@ -30,29 +30,30 @@ func newStore(s *Stream, run *Run) *store {
 	return st
 }
 
-// recall takes over the decisions of the recorders before this one. What they left out under other rules is decided anew.
+// recall takes over the decisions of earlier recorders. If they excluded a life under other rules, the store decides
+// about it again.
 func (s *store) recall() {
-	anew := s.stream.standing.listedUnder != s.stream.decisions.rules.String() || s.stream.listUnended()
-	if left := s.stream.left; left != nil {
-		s.stream.decisions.recall(left.Lives, anew)
+	again := s.stream.standing.listedUnder != s.stream.decisions.rules.String() || s.stream.listUnended()
+	if left := s.stream.leftover; left != nil {
+		s.stream.decisions.recall(left.Lives, again)
 		return
 	}
-	s.stream.decisions.recall(s.stream.Decided(), anew)
+	s.stream.decisions.recall(s.stream.Decided(), again)
 }
 
-// listUnended reports whether an earlier recorder has left the stream within a list. Some decisions may be by that recorder's
-// rules. The list that is due takes them anew.
+// listUnended reports whether an earlier recorder has stopped the stream within a list. That recorder's rules may have
+// made some decisions. The list that is due decides again.
 func (s *Stream) listUnended() bool {
 	switch {
-	case s.left != nil && s.left.Listing:
+	case s.leftover != nil && s.leftover.Listing:
 		return true
-	case s.left != nil && s.left.Rules != nil:
-		return false // It has ended in the spool.
+	case s.leftover != nil && s.leftover.Rules != nil:
+		return false // The list has ended in the spool.
 	}
 	return s.record.Position() == ""
 }
 
-// pass gives the object to next, or, when it is left out, moves the position past it.
+// pass gives a recorded object to next. If the rules exclude the object, pass moves the position past it.
 func (s *store) pass(obj any, next func(any) error) error {
 	kept, err := s.stream.decisions.kept([]any{obj})
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *store) Add(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Add)) 
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Update)) }
 
-// saw notes whose the revision is of what was accepted, also where it is left out.
+// saw notes that the revision of an accepted object belongs to this stream, even if the rules exclude the object.
 func (s *store) saw(obj any, err error) error {
 	if o, ok := obj.(*kube.Object); ok && err == nil {
 		s.stream.etcd.Saw(o, false)
@@ -78,7 +79,7 @@ func (s *store) saw(obj any, err error) error {
 	return err
 }
 
-// Delete implements cache.ReflectorStore. The life is over, and with it the decision.
+// Delete implements cache.ReflectorStore. The life has ended, and with it the decision.
 func (s *store) Delete(obj any) error {
 	if err := s.pass(obj, s.FIFO.Delete); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *store) Bookmark(resourceVersion string) error {
 	if err := s.FIFO.Bookmark(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.excused("")
+	s.stream.setExpiryCause("")
 	return nil
 }
 
@@ -104,17 +105,17 @@ func (s *store) Proved(resourceVersion string) error {
 	if err := s.FIFO.Proved(resourceVersion); err != nil {
 		return err
 	}
-	s.stream.excused("")
+	s.stream.setExpiryCause("")
 	return nil
 }
 
-// ReplacePage takes one page of a list.
+// ReplacePage receives one page of a list.
 func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	kept, err := s.filtered(list)
 	if err != nil {
 		return err
 	}
-	// The queue changes the objects; then they are as they are recorded.
+	// The queue transforms the objects in place; after that they are as the record has them.
 	if err := s.FIFO.ReplacePage(kept, resourceVersion); err != nil {
 		return err
 	}
@@ -145,10 +146,11 @@ func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion stri
 	s.stream.decisions.beginList()
 	s.run.listCause = cause
 	s.run.listing.Store(true)
-	s.run.returns()
+	s.run.markServed()
 	s.stream.etcd.Listing(cause)
 	if cause != delta.CauseFirstList {
-		// I3: what a list shows is recorded before its end, and the end may not come. So the gap is on record first.
+		// I3: the record gets items of a list before the list ends, and the end may not come. So the gap is recorded
+		// first.
 		if err := s.interrupt(cause, detail); err != nil {
 			return err
 		}
@@ -162,14 +164,14 @@ func (s *store) Unread(key string) error {
 	return s.FIFO.Unread(key)
 }
 
-// EndReplace ends it.
+// EndReplace ends a list.
 func (s *store) EndReplace(resourceVersion string) error {
 	s.stream.decisions.endList()
 	if err := s.FIFO.EndReplace(resourceVersion); err != nil {
 		return err
 	}
 	s.stream.standing.interrupted, s.stream.standing.listedUnder = "", s.stream.decisions.rules.String()
-	s.stream.excused("")
+	s.stream.setExpiryCause("")
 	s.stream.etcd.Listed(resourceVersion)
 	s.run.listDetail = ""
 	s.run.listing.Store(false)
@@ -177,24 +179,25 @@ func (s *store) EndReplace(resourceVersion string) error {
 	return nil
 }
 
-// AbortReplace gives up a list.
+// AbortReplace aborts a list.
 func (s *store) AbortReplace() {
 	s.stream.decisions.abortList()
 	s.FIFO.AbortReplace()
 }
 
-// endsWithin is how soon after the end of its watch a resource is known not to be served any more, if that ended the watch.
+// endsWithin bounds the time from the end of a watch to the report that the resource is not served. Within it, the
+// removal of the resource has ended the watch.
 const endsWithin = 5 * time.Second
 
-// Interrupted says why the stream cannot be followed.
+// Interrupted reports why the stream cannot be followed.
 func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	if err := s.interrupt(cause, detail); err != nil {
 		return err
 	}
 	if cause == delta.CauseNotFound {
-		s.run.leaves(s.stream.standing.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
+		s.run.markGone(s.stream.standing.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
 	} else {
-		s.run.returns() // or nothing is known of that
+		s.run.markServed() // or the recorder does not know
 	}
 	s.stream.standing.interrupted = cause
 	s.stream.etcd.Interrupted(cause)
@@ -202,7 +205,8 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	return nil
 }
 
-// interrupt puts it on record. I3: what was served after a history had gone backwards, and before that was noticed, is not complete.
+// interrupt enqueues the interruption. I3: deltas that were served after a reversal, and before it was noticed, are
+// incomplete.
 func (s *store) interrupt(cause delta.Cause, detail string) error {
 	if cause == delta.CauseHistoryReversed {
 		return s.FIFO.InterruptedSince(cause, detail, s.stream.etcd.GapBegin())
@@ -210,13 +214,13 @@ func (s *store) interrupt(cause delta.Cause, detail string) error {
 	return s.FIFO.Interrupted(cause, detail)
 }
 
-// Resumed says that it can, and that nothing was missed.
+// Resumed reports that the stream can be followed again, and that nothing was missed.
 func (s *store) Resumed() error {
 	if err := s.FIFO.Resumed(); err != nil {
 		return err
 	}
 	s.stream.standing.interrupted = ""
-	s.run.returns()
+	s.run.markServed()
 	return nil
 }
 

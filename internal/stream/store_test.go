@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const noBatch = "pods?tier=batch"
 
-// A recording is worked by the hand of the test.
+// A recording is a record that the test writes step by step.
 type recording struct{ *streamtest.Recording }
 
 func newRecording(t *testing.T) recording {
@@ -25,14 +25,14 @@ func newRecording(t *testing.T) recording {
 	return recording{streamtest.New(t)}
 }
 
-// store is what a reflector of pods feeds.
+// store returns the store for a reflector of pods.
 func (s recording) store() *stream.Store {
 	s.T.Helper()
 	st, _ := s.Follow("pods", "Pod")
 	return st.NewStore(s.Queue)
 }
 
-// begin has the next recorder begin, with another rule.
+// begin starts the next recorder, with another rule.
 func (s recording) begin(rule, spool string) *stream.Store {
 	s.T.Helper()
 	s.Die()
@@ -41,7 +41,7 @@ func (s recording) begin(rule, spool string) *stream.Store {
 	return s.store()
 }
 
-// overflow adds pods until what is queued lies on disk.
+// overflow adds pods until queued entries are on disk.
 func (s recording) overflow(pods *stream.Store) {
 	s.T.Helper()
 	for rv := 30; rv < 36; rv++ {
@@ -50,7 +50,7 @@ func (s recording) overflow(pods *stream.Store) {
 	require.Positive(s.T, s.Queue.Stats().Spooled)
 }
 
-// list gives the pods a list, and writes what comes of it.
+// list gives the pods a list, and writes its deltas.
 func (s recording) list(pods *stream.Store, cause delta.Cause, resourceVersion string, items ...any) {
 	s.T.Helper()
 	s.Pump()
@@ -60,14 +60,14 @@ func (s recording) list(pods *stream.Store, cause delta.Cause, resourceVersion s
 	s.Pump()
 }
 
-// life gives the deltas of a pod.
+// life returns the deltas of a pod.
 func (s recording) life(name string) []string {
 	s.T.Helper()
 	return s.Texts(`SELECT type || ' ' || source FROM kuberewind.deltas WHERE name = $1 ORDER BY seq`, name)
 }
 
-// leftOut are the objects that are on record as left out.
-func (s recording) leftOut() []string {
+// excluded returns the objects that are excluded on record.
+func (s recording) excluded() []string {
 	s.T.Helper()
 	return s.Texts(`SELECT name FROM kuberewind.exclusions ORDER BY name`)
 }
@@ -80,7 +80,7 @@ func pod(t *testing.T, name, tier string, rv int) *kube.Object {
 }
 
 // The served version of a resource may change while the database is behind.
-func TestDecisionsThatAreNotOnRecordYetHoldForTheNextRun(t *testing.T) {
+func TestUnrecordedDecisionsHoldForTheNextRun(t *testing.T) {
 	s := newRecording(t)
 	s.LeaveOut(noBatch)
 	pods := s.store()
@@ -94,14 +94,14 @@ func TestDecisionsThatAreNotOnRecordYetHoldForTheNextRun(t *testing.T) {
 	s.list(pods, delta.CauseExpired, "30", pod(t, "taken", "batch", 23), pod(t, "left-out", "web", 24))
 	require.Equal(t, []string{"Added watch", "Updated watch"}, s.life("taken"))
 	require.Empty(t, s.life("left-out"))
-	require.Equal(t, []string{"left-out"}, s.leftOut())
+	require.Equal(t, []string{"left-out"}, s.excluded())
 
 	require.NoError(t, pods.Delete(pod(t, "taken", "batch", 31)))
 	require.NoError(t, pods.Delete(pod(t, "left-out", "web", 32)))
-	require.Empty(t, s.store().Lives(), "they last as long as the lives")
+	require.Empty(t, s.store().Lives(), "decisions last as long as the lives")
 	require.NoError(t, pods.Bookmark("33"))
 	s.Pump()
-	require.Empty(t, s.leftOut())
+	require.Empty(t, s.excluded())
 }
 
 func TestDecisionsEndWithTheResource(t *testing.T) {
@@ -109,19 +109,19 @@ func TestDecisionsEndWithTheResource(t *testing.T) {
 	s.LeaveOut(noBatch)
 	pods := s.store()
 	s.list(pods, delta.CauseFirstList, "20", pod(t, "taken", "web", 11), pod(t, "left-out", "batch", 12))
-	require.Equal(t, []string{"left-out"}, s.leftOut())
+	require.Equal(t, []string{"left-out"}, s.excluded())
 	pods.Stream().SetEnded("30")
 	pods = s.store()
 	require.Empty(t, pods.Lives())
 	require.NoError(t, pods.Bookmark("30"))
 	s.Pump()
-	require.Empty(t, s.leftOut())
+	require.Empty(t, s.excluded())
 }
 
-func TestWhatWasLeftOutInTheSpoolIsDecidedAnewOnlyUnderOtherRules(t *testing.T) {
+func TestASpooledExclusionIsDecidedAgainOnlyUnderOtherRules(t *testing.T) {
 	for rule, want := range map[string][]string{
 		"pods?tier=web": {"Sync relist"},
-		noBatch:         {}, // though by its label it would be taken by now
+		noBatch:         {}, // though its present label would include it
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s, dir := newRecording(t), t.TempDir()
@@ -132,41 +132,41 @@ func TestWhatWasLeftOutInTheSpoolIsDecidedAnewOnlyUnderOtherRules(t *testing.T) 
 			pods = s.begin(rule, dir)
 			s.list(pods, delta.CauseConfiguration, "40", pod(t, "x", "db", 39))
 			require.Equal(t, want, s.life("x"))
-			require.Equal(t, len(want) == 0, len(s.leftOut()) == 1)
+			require.Equal(t, len(want) == 0, len(s.excluded()) == 1)
 		})
 	}
 }
 
-func TestWhatAFirstListLeftOutIsDecidedAnewUnderOtherRulesThoughItDidNotEnd(t *testing.T) {
+func TestAnExclusionOfAnUnfinishedFirstListIsDecidedAgainUnderOtherRules(t *testing.T) {
 	s, dir := newRecording(t), t.TempDir()
 	pods := s.begin(noBatch, dir)
 	require.NoError(t, pods.BeginReplace(delta.CauseFirstList, "", ""))
 	require.NoError(t, pods.ReplacePage([]any{pod(t, "x", "batch", 10), streamtest.Served(t, "Pod", "y", 11)}, "20"))
 	s.Pump()
-	require.Equal(t, []string{"x"}, s.leftOut())
+	require.Equal(t, []string{"x"}, s.excluded())
 	pods = s.begin("pods?tier=web", dir)
 	s.list(pods, delta.CauseFirstList, "40", pod(t, "x", "batch", 10))
 	require.Equal(t, []string{"Sync list"}, s.life("x"))
-	require.Empty(t, s.leftOut())
+	require.Empty(t, s.excluded())
 }
 
-func TestRulesThatAreChangedBackBeforeAListTakeNothingBack(t *testing.T) {
+func TestRulesThatAreRestoredBeforeAListRevokeNothing(t *testing.T) {
 	s, dir := newRecording(t), t.TempDir()
 	s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "x", "batch", 10))
 	require.NoError(t, s.begin("pods?tier=web", dir).Interrupted(delta.CauseUnreachable, "connection refused"))
 	s.Pump()
-	require.Equal(t, []string{"x"}, s.leftOut())
+	require.Equal(t, []string{"x"}, s.excluded())
 	require.NoError(t, s.begin(noBatch, dir).Update(pod(t, "x", "db", 21)))
 	s.Pump()
 	require.Empty(t, s.life("x"))
 }
 
-func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
+func TestRulesThatAreRestoredWithinAListDecideAgain(t *testing.T) {
 	x, y := func() any { return pod(t, "x", "web", 21) }, func() any { return pod(t, "y", "db", 22) }
 	whole := func(s recording, pods *stream.Store) { s.list(pods, delta.CauseFirstList, "20") }
 	for name, test := range map[string]struct {
-		before func(recording, *stream.Store) // under the rules to which they are changed back
-		cut    func(*stream.Store)            // under others
+		before func(recording, *stream.Store) // under the restored rules
+		cut    func(*stream.Store)            // under other rules
 	}{
 		"":                      {whole, func(*stream.Store) {}},
 		"interrupted before it": {whole, func(pods *stream.Store) { require.NoError(t, pods.Interrupted(delta.CauseUnreachable, "")) }},
@@ -184,15 +184,15 @@ func TestRulesThatAreChangedBackWithinAListDecideAnew(t *testing.T) {
 			require.NoError(t, pods.BeginReplace(delta.CauseConfiguration, "", ""))
 			require.NoError(t, pods.ReplacePage([]any{x(), y()}, "30"))
 			s.Pump()
-			require.Equal(t, []string{"x"}, s.leftOut())
+			require.Equal(t, []string{"x"}, s.excluded())
 			s.list(s.begin(noBatch, dir), delta.CauseConfiguration, "40", x(), y())
 			require.Equal(t, []string{"Sync relist"}, s.life("x"))
-			require.Empty(t, s.leftOut())
+			require.Empty(t, s.excluded())
 		})
 	}
 }
 
-func TestAListThatIsGivenUpLeavesNobodyOut(t *testing.T) {
+func TestAnAbortedListExcludesNothing(t *testing.T) {
 	s, dir := newRecording(t), t.TempDir()
 	s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "z", "batch", 11))
 	pods := s.begin("pods?tier=web", dir)
@@ -201,11 +201,11 @@ func TestAListThatIsGivenUpLeavesNobodyOut(t *testing.T) {
 	pods.AbortReplace()
 	require.NoError(t, pods.Interrupted(delta.CauseForbidden, ""))
 	s.Pump()
-	require.Equal(t, []string{"z"}, s.leftOut())
+	require.Equal(t, []string{"z"}, s.excluded())
 }
 
-// It was decided about some by the list, which is on record in part; its end is in the spool.
-func TestWhatAListHasDecidedHoldsThoughItsEndIsInTheSpoolOnly(t *testing.T) {
+// The list has decided about some objects. A part of it is recorded, and its end is in the spool.
+func TestTheDecisionsOfAListHoldEvenIfItsEndIsOnlyInTheSpool(t *testing.T) {
 	s, dir := newRecording(t), t.TempDir()
 	pods := s.begin(noBatch, dir)
 	s.list(pods, delta.CauseFirstList, "20")
@@ -218,10 +218,10 @@ func TestWhatAListHasDecidedHoldsThoughItsEndIsInTheSpoolOnly(t *testing.T) {
 	require.NoError(t, pods.Update(pod(t, "x", "db", 40)))
 	s.Pump()
 	require.Empty(t, s.life("x"))
-	require.Equal(t, []string{"x"}, s.leftOut())
+	require.Equal(t, []string{"x"}, s.excluded())
 }
 
-func TestWhatIsRecordedIsNotLeftOutAnyMoreThoughTheListCouldNotBeRead(t *testing.T) {
+func TestARecordedObjectIsNotExcludedEvenIfTheListCouldNotReadIt(t *testing.T) {
 	for _, rule := range []string{"pods/other", ""} {
 		s, dir := newRecording(t), t.TempDir()
 		s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "x", "batch", 10))
@@ -232,11 +232,11 @@ func TestWhatIsRecordedIsNotLeftOutAnyMoreThoughTheListCouldNotBeRead(t *testing
 		require.NoError(t, pods.Update(pod(t, "x", "batch", 31)))
 		s.Pump()
 		require.NotEmpty(t, s.life("x"))
-		require.Empty(t, s.leftOut(), "under %q", rule)
+		require.Empty(t, s.excluded(), "under %q", rule)
 	}
 }
 
-func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
+func TestSpooledLivesStayRecordedUnderOtherRules(t *testing.T) {
 	for _, rule := range []string{"pods/a", noBatch} {
 		t.Run(rule, func(t *testing.T) {
 			s, dir := newRecording(t), t.TempDir()
@@ -253,8 +253,8 @@ func TestWhatTheSpoolHoldsGoesOnBeingRecordedUnderOtherRules(t *testing.T) {
 	}
 }
 
-// The first page of a list was behind the record, and the snapshot was lost. The next one has passed the record.
-func TestAListThatIsBegunAnewEndsTheGapOfTheFirst(t *testing.T) {
+// The first page of a list was behind the record, and the snapshot was lost. The next list has passed the record.
+func TestARepeatedListEndsTheGapOfTheFirst(t *testing.T) {
 	s := newRecording(t)
 	pods := s.store()
 	s.list(pods, delta.CauseFirstList, "20")

@@ -17,10 +17,10 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Stream is one resource in the record. It lasts as long as the process. The resource may be served in another version, vanish
-// and come back: each time with another Run.
+// Stream is one resource in the record. It lasts as long as the process. The resource may be served in another version,
+// vanish and come back: each time with another Run.
 type Stream struct {
-	resource  kube.Resource // by which the spool names it
+	resource  kube.Resource // the name of the stream in the spool
 	record    *postgres.Stream
 	redaction *redact.Resource // nil if nothing is hidden
 	etcd      *rollback.Stream
@@ -29,31 +29,33 @@ type Stream struct {
 	dating    dating
 	standing  standing
 	newest    []string // the newest revisions on record, until the first run
-	// left is what a recorder before this one left of the stream in the spool; nil if there is nothing.
-	left    *spooling.Leftover
-	settled settled
+	// leftover is the part of the stream that an earlier recorder left in the spool; nil if there is none.
+	leftover *spooling.Leftover
+	settled  settled
 
-	mu  sync.Mutex // protects what follows
+	mu  sync.Mutex // protects the fields below
 	run *Run
-	// excuse is why the position may be older than the server remembers. It is empty once the stream has gone on from there.
-	excuse delta.Cause
+	// expiryCause is why the position may be older than the server's history. It is empty once the stream has gone on
+	// from there.
+	expiryCause delta.Cause
 }
 
-// standing is how a stream stands between its runs. It belongs to the run, and to End if there is none: each begins when the one
-// before has ended.
+// standing is the state of a stream between its runs. The current run owns it. If there is none, End owns it. A new
+// owner begins when the previous one has ended.
 type standing struct {
-	// listedUnder are the rules of the last list that came to its end, whether it is on record, in the spool or queued.
+	// listedUnder are the rules of the last list that was completed, whether it is recorded, in the spool or queued.
 	listedUnder string
-	// interrupted is why the stream cannot be followed, as it was last said; empty if it can.
+	// interrupted is the last reported cause for which the stream cannot be followed; empty if it can.
 	interrupted delta.Cause
-	// ended is a resource version at which no object was left, as the definition of the resource was deleted. It is empty while there is a run.
+	// ended is a resource version at which no object was left, because the definition of the resource was deleted. It
+	// is empty while there is a run.
 	ended string
-	// due is why a list is due. It ends the previous list, which may be recorded in part, or is the first under another
-	// definition.
+	// due is why a list is due. The list completes an earlier one that may be recorded in part, or it is the first
+	// under another definition.
 	due lifecycle.Reason
 }
 
-// settled is closed when the stream follows the server for the first time, or has said why it cannot.
+// settled is closed when the stream follows the server for the first time, or has reported why it cannot.
 type settled struct {
 	once   sync.Once
 	closed chan struct{}
@@ -61,7 +63,8 @@ type settled struct {
 
 func (s *settled) settle() { s.once.Do(func() { close(s.closed) }) }
 
-// Settled is closed when the stream follows the server for the first time, or has said why it cannot.
+// Settled returns a channel that is closed when the stream follows the server for the first time, or has reported why
+// it cannot.
 func (s *Stream) Settled() <-chan struct{} { return s.settled.closed }
 
 // Name implements schemacheck.Stream, spooling.Stream and sweep.Stream.
@@ -94,7 +97,7 @@ func (s *Stream) Serving() (resource kube.Resource, ok bool) {
 // Remembers implements spooling.Stream.
 func (s *Stream) Remembers(namespace string) bool { return s.decisions.remembers(namespace) }
 
-// Decided gives the decisions that are on record.
+// Decided returns the decisions on record.
 func (s *Stream) Decided() map[types.UID]bool {
 	lives := map[types.UID]bool{}
 	for _, uid := range s.record.ExcludedUIDs() {
@@ -113,7 +116,7 @@ func (s *Stream) Decided() map[types.UID]bool {
 	return lives
 }
 
-// Current is the newest run, nil if there was none. It may have ended.
+// Current returns the newest run, nil if there was none. It may have ended.
 func (s *Stream) Current() *Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,25 +130,25 @@ func (s *Stream) Halt() {
 	}
 }
 
-// excused notes why the position may be older than the server remembers, "" for no reason.
-func (s *Stream) excused(why delta.Cause) {
+// setExpiryCause notes why the position may be older than the server's history, "" for no reason.
+func (s *Stream) setExpiryCause(why delta.Cause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.excuse = why
+	s.expiryCause = why
 }
 
-func (s *Stream) excuseOf() delta.Cause {
+func (s *Stream) knownExpiryCause() delta.Cause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.excuse
+	return s.expiryCause
 }
 
-// FIFOOptions are those of each FIFO that feeds the stream.
+// FIFOOptions returns the options of each FIFO that feeds the stream.
 func (s *Stream) FIFOOptions() deltafifo.FIFOOptions {
 	return deltafifo.FIFOOptions{Stream: s, Name: s.Name(), KnownObjects: s.record.Known(), Rules: s.decisions.rules.String()}
 }
 
-// runOptions are those of the FIFO of a run.
+// runOptions returns the options of a run's FIFO.
 func (s *Stream) runOptions(served kube.Resource) deltafifo.FIFOOptions {
 	o := s.FIFOOptions()
 	o.Name = served.String()
@@ -154,5 +157,5 @@ func (s *Stream) runOptions(served kube.Resource) deltafifo.FIFOOptions {
 	return o
 }
 
-// ListDue says why the next run begins with a list.
+// ListDue makes the next run begin with a list, for a reason.
 func (s *Stream) ListDue(reason lifecycle.Reason) { s.standing.ended, s.standing.due = "", reason }

@@ -50,7 +50,7 @@ func TestAGapSaysThatASpoolWasLost(t *testing.T) {
 	record := open(t, db)
 	record.await("the end of the gap", `SELECT count(*) = 2 FROM kuberewind.gaps WHERE NOT open`)
 	r.end(t)
-	require.Regexp(t, `^what the recorder before had spooled could not all be read; .*too old`, record.requireGaps(cms, "first_list:relisted", "spool_corrupt:relisted")[1].detail)
+	require.Regexp(t, `^a part of the previous recorder's spool could not be read; .*too old`, record.requireGaps(cms, "first_list:relisted", "spool_corrupt:relisted")[1].detail)
 }
 
 // Objects that were left out for a while are recovered. If the server has forgotten them, the cause of the gap is that they

@@ -72,7 +72,7 @@ func outgrown(t *testing.T, compact bool) (s *server, cms *resource, start int, 
 	}
 	c.update(1)
 	v.awaitSpooled(t, 46)
-	v.Await(t, "the database does not keep up; what waits for it goes to the spool")
+	v.Await(t, "the database does not keep up; waiting entries go to the spool")
 	return s, cms, start, db, v
 }
 
@@ -85,7 +85,7 @@ func TestASpoolSurvivesKill9AndIsRecordedOnceWithoutAGap(t *testing.T) {
 	r := v.heir(t, s, db.URL())
 	r.await(t, "the database does not answer; waiting for it")
 	db.Server().Start(t)
-	r.await(t, "going on from the spool of a recorder before")
+	r.await(t, "going on from the spool of the previous recorder")
 	cms.create("e").update(2)
 	record := open(t, db)
 	record.awaitCount(cms, 2+46+6)

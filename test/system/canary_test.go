@@ -118,7 +118,7 @@ func TestNoValueOfASecretIsInADumpAFileAWALASpoolACheckpointOrALog(t *testing.T)
 	for i := range 3 { // more than fits into the queue
 		a.create(configMaps, control(t, fmt.Sprint("spooled-", i), known, 500_000))
 	}
-	recorder.Await(t, "the database does not keep up; what waits for it goes to the spool")
+	recorder.Await(t, "the database does not keep up; waiting entries go to the spool")
 	make64("-spooled")
 	for _, s := range shapes {
 		if s.name != "deleted" && s.name != "finalized" {
