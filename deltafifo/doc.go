@@ -24,11 +24,11 @@
 //
 // # Where it differs from client-go's queues
 //
-//   - Pop gives one delta, where a DeltaFIFO gives all deltas of a key.
-//   - An item of a list that is not known as it is comes as Sync, where client-go gives Replaced. Entry.Source
-//     distinguishes a list from a resync.
-//   - Inferred deletions follow the items of their list, where client-go gives them first. A list comes page by page,
-//     and only its end shows which objects are absent.
+//   - Pop gives one delta. A DeltaFIFO gives all deltas of a key.
+//   - A new or changed item of a list comes as Sync. Client-go gives Replaced. Entry.Source distinguishes a list from a
+//     resync.
+//   - Inferred deletions follow the items of their list. Client-go gives them first. A list comes page by page, and
+//     only its end shows which objects are absent.
 //   - One key is one object: of two items of a list with one key, the first is kept.
 //   - Delete enqueues a delta, whether or not the object is known.
 //   - There is no ReplacedAll and no SyncAll: a whole list as one item cannot be bounded.

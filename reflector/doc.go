@@ -1,5 +1,5 @@
-// Package reflector keeps a store fed with everything that happens to one resource: it lists it when it has to, watches
-// it otherwise. It never moves on from a change that the store has not accepted.
+// Package reflector feeds a store with everything that happens to one resource. It lists the resource when it has to, and
+// watches it otherwise. It never moves on from a change that the store has not accepted.
 //
 // It has the interfaces of client-go's cache.Reflector. It takes a cache.ListerWatcher, feeds a cache.ReflectorStore,
 // and calls the optional cache.ReflectorBookmarkStore and cache.ResourceVersionUpdater. A cache may lose events and a
