@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/streamtest"
 )
 
-func TestARecorderCountsAheadUnderARoleOfItsOwn(t *testing.T) {
+func TestTheRecorderCountsForTheTimelineUnderItsOwnRole(t *testing.T) {
 	s := newSwept(t)
 	s.nextDay("things", "pods")
 	_, fifo := s.Follow("pods", "Thing")

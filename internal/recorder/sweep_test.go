@@ -21,11 +21,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A swept is a record that a recorder sweeps, by the hand of the test.
+// swept is a recording whose daily sweep the test runs by hand.
 type swept struct {
 	*streamtest.Recording
 	log  *slog.Logger
-	made *Recorder // of what the recording has now
+	made *Recorder // the last result of recorder
 }
 
 func newSwept(t *testing.T) *swept {
@@ -33,7 +33,7 @@ func newSwept(t *testing.T) *swept {
 	return &swept{Recording: streamtest.New(t), log: slog.New(slog.DiscardHandler)}
 }
 
-// recorder records what the recording does.
+// recorder returns a Recorder with the sink, queue and streams of the recording.
 func (s *swept) recorder() *Recorder {
 	s.T.Helper()
 	if r := s.made; r == nil || r.sink != s.Sink || r.queue != s.Queue || r.streams != s.Streams || r.env.log != s.log {
@@ -58,7 +58,7 @@ func (s *swept) round() {
 	require.NoError(s.T, s.recorder().newSweeper().Round(s.T.Context()))
 }
 
-// handler starts the streams of the recorder.
+// handler returns a handler that opens the streams of the recorder.
 func (s *swept) handler() *resources.Handler {
 	r := s.recorder()
 	return resources.NewHandler(resources.Options{
@@ -78,7 +78,7 @@ func TestEachLivingObjectIsStoredOnceADay(t *testing.T) {
 
 	s.At = s.At.Add(59*time.Minute + 59*time.Second)
 	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "busy", 14)))
-	s.At = s.At.Add(2 * time.Second) // another day, and what was seen in the last one still waits
+	s.At = s.At.Add(2 * time.Second) // the next day; deltas of the last day still wait
 	s.round()
 	s.Pump()
 	s.round()
@@ -86,7 +86,7 @@ func TestEachLivingObjectIsStoredOnceADay(t *testing.T) {
 	s.round()
 	require.NoError(t, pods.Bookmark("20"))
 	s.Pump()
-	deltas, sweeps := s.Told(4)
+	deltas, sweeps := s.Recorded(4)
 	require.Equal(t, []string{"Updated watch pods busy", "Sync resync pods busy v1", "Sync resync pods quiet v1", "Sync resync services web v1"}, deltas)
 	require.Equal(t, []string{"2026-03-11 3"}, sweeps)
 
@@ -94,7 +94,7 @@ func TestEachLivingObjectIsStoredOnceADay(t *testing.T) {
 	require.Zero(t, s.Queue.Stats().Entries, "the day is done")
 }
 
-func TestWhatIsNotFollowedAnyMoreIsStoredToo(t *testing.T) {
+func TestTheSweepStoresObjectsOfResourcesNoLongerFollowed(t *testing.T) {
 	s := newSwept(t)
 	_, gone := s.Follow("things", "Thing")
 	require.NoError(t, gone.Add(streamtest.Served(t, "Thing", "last", 11)))
@@ -108,12 +108,12 @@ func TestWhatIsNotFollowedAnyMoreIsStoredToo(t *testing.T) {
 	s.round()
 	require.NoError(t, pods.Bookmark("20"))
 	s.Pump()
-	deltas, sweeps := s.Told(2)
+	deltas, sweeps := s.Recorded(2)
 	require.Equal(t, []string{"Sync resync things last v1"}, deltas)
 	require.Equal(t, []string{"2026-03-11 1"}, sweeps)
 }
 
-// reject has the database reject every change of some rows of streams. accept ends that.
+// reject makes the database reject every change of some rows of streams. The function that it returns ends that.
 func (s *swept) reject(rows string) (accept func()) {
 	s.T.Helper()
 	_, err := s.Conn.Exec(s.T.Context(), `ALTER TABLE kuberewind.streams ADD CONSTRAINT rejected CHECK (NOT (`+rows+`)) NOT VALID`)
@@ -137,7 +137,7 @@ func (s *swept) nextDay(resources ...string) {
 	s.At = s.At.AddDate(0, 0, 1)
 }
 
-func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
+func TestARejectedResourceDoesNotDelayTheSweepOfOthers(t *testing.T) {
 	s := newSwept(t)
 	s.nextDay("first", "things", "last", "pods")
 	accept := s.reject(`resource = 'things'`)
@@ -152,7 +152,7 @@ func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
 		return err
 	}
 	_, _, err := sweep(), sweep(), sweep()
-	deltas, sweeps := s.Told(5)
+	deltas, sweeps := s.Recorded(5)
 	require.Equal(t, []string{"Sync resync first of-first v1", "Sync resync last of-last v1", "Sync resync pods of-pods v1"}, deltas)
 	require.Empty(t, sweeps, "I8")
 	require.ErrorContains(t, err, "until things can be opened, no further day can be dropped and no checkpoint is made: ")
@@ -161,13 +161,13 @@ func TestAResourceThatTheDatabaseRejectsHoldsUpTheSweepOfNoOther(t *testing.T) {
 	for range 3 {
 		require.NoError(t, sweep())
 	}
-	deltas, sweeps = s.Told(8)
+	deltas, sweeps = s.Recorded(8)
 	require.Equal(t, []string{"Sync resync things of-things v1"}, deltas)
 	require.Equal(t, []string{"2026-03-11 4"}, sweeps)
 	require.Regexp(t, `"made a checkpoint" cluster=prod seq=[78] `, lines.next(t), "I9: not before all streams were open")
 }
 
-func TestAResourceThatIsServedInARejectedVersionIsSweptUnderTheOneOnRecord(t *testing.T) {
+func TestTheSweepUsesTheRecordedVersionIfTheServedOneIsRejected(t *testing.T) {
 	s := newSwept(t)
 	s.nextDay("things")
 	s.reject(`version = 'v2'`)
@@ -176,13 +176,13 @@ func TestAResourceThatIsServedInARejectedVersionIsSweptUnderTheOneOnRecord(t *te
 	s.recorder().env.readiness.synced.Store(true)
 	close(s.recorder().progress.recording)
 	s.Await()
-	deltas, _ := s.Told(2)
+	deltas, _ := s.Recorded(2)
 	require.Equal(t, []string{"Sync resync things of-things v1"}, deltas)
 	_, err := s.recorder().env.readiness.state()
 	require.ErrorContains(t, err, "things is not recorded yet")
 }
 
-// A sweep in an outage goes to the spool with everything else, that of a resource which is served no more, too.
+// During an outage, the deltas of a sweep go to the spool, also for a resource that is no longer served.
 func TestASweepIsSpooled(t *testing.T) {
 	s := newSwept(t)
 	_, things := s.Follow("things", "Thing")
@@ -219,7 +219,7 @@ func TestASweepIsSpooled(t *testing.T) {
 	_, pods = s.Follow("pods", "Pod")
 	require.NoError(t, pods.Bookmark("40"))
 	s.Pump()
-	deltas, sweeps := s.Told(7)
+	deltas, sweeps := s.Recorded(7)
 	require.Equal(t, []string{
 		"Sync resync pods quiet0 v1", "Updated watch pods quiet0 v1", "Sync resync pods quiet1 v1", "Sync resync pods quiet2 v1",
 		"Sync resync things last0 v1", "Sync resync things last1 v1", "Sync resync things last2 v1",
@@ -227,7 +227,7 @@ func TestASweepIsSpooled(t *testing.T) {
 	require.Equal(t, []string{"2026-03-11 6"}, sweeps)
 }
 
-func TestNobodyIsBlamedForASweepThatWasSpooled(t *testing.T) {
+func TestASpooledSweepNamesNoManager(t *testing.T) {
 	s := newSwept(t)
 	s.Memory = 1
 	s.Spill(t.TempDir())
@@ -248,8 +248,8 @@ func TestNobodyIsBlamedForASweepThatWasSpooled(t *testing.T) {
 	require.Equal(t, []string{"Added watch kubectl", "Sync resync"}, managers)
 }
 
-// It is no trouble, and does not keep the others from being swept.
-func TestAStreamOfWhichAPartIsOnDiskIsSweptLater(t *testing.T) {
+// The sweeper returns no error for it, and sweeps the other streams.
+func TestAPartlySpooledStreamIsSweptLater(t *testing.T) {
 	s := newSwept(t)
 	s.Spill(t.TempDir())
 	_, pods := s.Follow("pods", "Pod")
@@ -271,11 +271,11 @@ func TestAStreamOfWhichAPartIsOnDiskIsSweptLater(t *testing.T) {
 	s.round()
 	require.NoError(t, things.Bookmark("40"))
 	s.Pump()
-	_, sweeps := s.Told(1)
+	_, sweeps := s.Recorded(1)
 	require.Equal(t, []string{"2026-03-11 2"}, sweeps)
 }
 
-func TestASweepEndsWithTheRecorderThoughTheQueueIsFull(t *testing.T) {
+func TestASweepEndsWithTheRecorderEvenIfTheQueueIsFull(t *testing.T) {
 	s := newSwept(t)
 	_, pods := s.Follow("pods", "Pod")
 	require.NoError(t, pods.Add(streamtest.Served(t, "Pod", "quiet", 11)))

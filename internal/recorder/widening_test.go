@@ -21,7 +21,7 @@ import (
 
 const canary = "hunter2"
 
-// widened are rules, and those that hide the canary, too.
+// widened are pairs of rules. Only the rules after the restart hide the canary.
 var widened = map[string]struct {
 	resource      kube.Resource
 	before, after rulesOfRedaction
@@ -36,7 +36,7 @@ type rulesOfRedaction struct {
 	paths   []string
 }
 
-// keeper is an object with the canary in three places.
+// keeper returns an object that holds the canary in three places.
 func keeper(t *testing.T, resource kube.Resource, name string, rv int, other string) *kube.Object {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -50,21 +50,22 @@ func keeper(t *testing.T, resource kube.Resource, name string, rv int, other str
 	return &kube.Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta, JSON: text}
 }
 
-// restart is a recorder under other rules.
+// restart ends the recorder and changes its rules.
 func (s *swept) restart(rules rulesOfRedaction) {
 	s.T.Helper()
 	s.Die()
 	s.Redact(rules.secrets, rules.paths...)
 }
 
-// seq is that of the last delta.
+// seq returns the seq of the last delta.
 func (s *swept) seq() (seq int64) {
 	s.T.Helper()
 	require.NoError(s.T, s.Conn.QueryRow(s.T.Context(), `SELECT seq FROM kuberewind.heads`).Scan(&seq))
 	return seq
 }
 
-// since gives what was written after a seq, each row as its type and what it carries. No row holds the canary.
+// since returns the rows after a seq: each with its type, source, name, and whether it carries a patch or a keyframe. It fails the test
+// if a row holds the canary.
 func (s *swept) since(seq int64) (rows []string) {
 	s.T.Helper()
 	var texts string
@@ -80,7 +81,7 @@ func (s *swept) since(seq int64) (rows []string) {
 	return rows
 }
 
-// folds starts once more, and requires that all that lives folds to what was recorded, and the chain holds.
+// folds restarts the recorder. It requires that each living object can be rebuilt without the canary, and that the chain is intact.
 func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
 	s.T.Helper()
 	s.Config.Hooks.Unfolded = func(m postgres.Mismatch) { require.Fail(s.T, "it does not fold", "%+v", m) }
@@ -95,7 +96,7 @@ func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
 	require.Empty(s.T, report.Breaks)
 }
 
-func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
+func TestStricterRulesBringNoValueBack(t *testing.T) {
 	for name, rules := range widened {
 		for what, happens := range map[string]struct {
 			do   func(t *testing.T, s *swept, fifo *deltafifo.FIFO)
@@ -145,8 +146,8 @@ func TestRulesThatHideMoreBringNoValueBack(t *testing.T) {
 	}
 }
 
-// Nobody waits for the next day: until then, checkpoints and answers would hold what the rules hide.
-func TestWhatMoreRulesHideIsStoredAnewOnADayThatWasSwept(t *testing.T) {
+// The sweeper does not wait for the next day: until then, checkpoints and answers would hold values that the rules hide.
+func TestStricterRulesStoreObjectsAgainOnASweptDay(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
 	s.Redact(rules.before.secrets, rules.before.paths...)
@@ -156,7 +157,7 @@ func TestWhatMoreRulesHideIsStoredAnewOnADayThatWasSwept(t *testing.T) {
 	s.round()
 	require.NoError(t, fifo.Bookmark("20"))
 	s.Pump()
-	_, sweeps := s.Told(1)
+	_, sweeps := s.Recorded(1)
 	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
 
 	seq := s.seq()
@@ -170,13 +171,13 @@ func TestWhatMoreRulesHideIsStoredAnewOnADayThatWasSwept(t *testing.T) {
 	}
 	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq), "once")
 	require.Zero(t, s.Sink.Rewritten())
-	_, sweeps = s.Told(1)
+	_, sweeps = s.Recorded(1)
 	require.Equal(t, []string{"2026-03-10 1"}, sweeps)
 	s.folds(rules.resource, rules.after)
 	require.Zero(t, s.Sink.Rewritten(), "and not at each start")
 }
 
-func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
+func TestStricterRulesStoreObjectsAgainOfResourcesNoLongerFollowed(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
 	s.Redact(rules.before.secrets, rules.before.paths...)
@@ -193,8 +194,8 @@ func TestWhatMoreRulesHideIsStoredAnewOfAResourceThatIsNotFollowedAnyMore(t *tes
 	require.Equal(t, []string{"Sync resync one keyframe"}, s.since(seq))
 }
 
-// A checkpoint copies what lives, so it waits until that is stored under the present rules.
-func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t *testing.T) {
+// A checkpoint copies living objects, so it waits until they are stored again under the current rules.
+func TestNoCheckpointHoldsAHiddenValueOfAResourceNoLongerFollowed(t *testing.T) {
 	rules := widened["a path is added"]
 	s := newSwept(t)
 	s.Redact(rules.before.secrets, rules.before.paths...)
@@ -216,7 +217,7 @@ func TestNoCheckpointHoldsWhatMoreRulesHideOfAResourceThatIsNotFollowedAnyMore(t
 	require.Equal(t, 1, s.checkpointsWithout(canary))
 }
 
-// logs gives the lines that the recorder logs about checkpoints, before it runs.
+// logs returns the lines that the recorder logs from now on. Call it before the recorder runs.
 func (s *swept) logs() logLines {
 	lines := make(logLines, 10)
 	s.log = slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -248,7 +249,7 @@ func (s *swept) run(part func(context.Context) error) {
 	s.T.Cleanup(func() { require.NoError(s.T, <-ended) })
 }
 
-// checkpointsWithout counts the checkpoints. No block of them holds a text.
+// checkpointsWithout returns the number of checkpoints. It fails the test if a block holds the text.
 func (s *swept) checkpointsWithout(text string) (count int) {
 	s.T.Helper()
 	rows, err := s.Conn.Query(s.T.Context(), `SELECT data FROM kuberewind.checkpoint_blocks WHERE block > 0`)
@@ -268,7 +269,7 @@ func (s *swept) checkpointsWithout(text string) (count int) {
 	return count
 }
 
-func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
+func TestStricterRulesApplyToSpooledDeltas(t *testing.T) {
 	for name, rules := range widened {
 		for what, happens := range map[string]struct {
 			do   func(t *testing.T, s *swept, fifo *deltafifo.FIFO)
@@ -316,7 +317,7 @@ func TestRulesThatHideMoreHoldForWhatWasSpooled(t *testing.T) {
 	}
 }
 
-// What was hidden before stays as it is: it is not hidden twice, and is no reason to store it again.
+// The recorder does not hash a hidden value twice, and does not store its object again.
 func TestTheSameRulesChangeNothing(t *testing.T) {
 	for name, rules := range widened {
 		s := newSwept(t)

@@ -1,4 +1,4 @@
-// Package recordertest runs the shipped programs in tests of whole systems, and reads what they record.
+// Package recordertest runs the shipped programs in tests of whole systems, and reads their logs and metrics.
 //
 //	func TestMain(m *testing.M) { recordertest.Main(m, "recorder") }
 //
@@ -11,12 +11,12 @@
 //
 // # What it guarantees
 //
-//   - The programs are built once for a run of make test, which names their folder in KUBEREWIND_TEST_PROGRAMS. If that is
-//     unset, each package builds them from the sources under test.
-//   - A process that Start started ends with its test at the latest. On Linux it also ends with the process of the tests,
-//     however that ends. If the test fails, its log is shown.
+//   - make test builds the programs once and names their folder in KUBEREWIND_TEST_PROGRAMS. If that is unset, each package builds them from
+//     the sources under test.
+//   - A process that Start started ends with its test at the latest. On Linux it also ends with the process of the tests, however that ends.
+//     If the test fails, Start logs the log of the process.
 //
 // # Goroutines
 //
-// One for each process, which reads its log and reaps it; it has ended when the process has.
+// One goroutine for each process reads its log and waits for its end. It ends with the process.
 package recordertest

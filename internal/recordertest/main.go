@@ -13,28 +13,28 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// commands is where the programs' sources are.
+// commands is the path of the packages of the programs.
 const commands = "github.com/kuberewind/kuberewind/cmd/"
 
-// ProgramsEnv names the environment variable with the folder of programs that were built already. make test sets it.
+// ProgramsEnv is the environment variable that names a folder with built programs. make test sets it.
 const ProgramsEnv = "KUBEREWIND_TEST_PROGRAMS"
 
 // built is the folder of the programs, while Main runs.
 var built string
 
-// Program is the path of a program that Main was given.
+// Program returns the path of a program that Main has found or built.
 func Program(name string) string { return filepath.Join(built, name) }
 
-// Main finds or builds the named programs, runs the tests of a package as pgtest.Main does, and exits. The surroundings do not decide which
-// cluster the programs see, nor how.
+// Main finds or builds the named programs, runs the tests of a package as pgtest.Main does, and exits. It unsets the variables by which the
+// environment could choose a cluster.
 func Main(m goleak.TestingM, programs ...string) {
 	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
-		_ = os.Unsetenv(name) // fails only for names that cannot be
+		_ = os.Unsetenv(name) // fails only for invalid names
 	}
 	pgtest.Main(withPrograms{m, programs})
 }
 
-// withPrograms has the programs for as long as the tests run.
+// withPrograms provides the programs while the tests run.
 type withPrograms struct {
 	tests    goleak.TestingM
 	programs []string
@@ -55,14 +55,14 @@ func (w withPrograms) Run() int {
 	return w.tests.Run()
 }
 
-// build runs the tests with programs of their own.
+// build builds the programs, runs the tests and removes the programs.
 func (w withPrograms) build() int {
 	dir, err := os.MkdirTemp("", "kuberewind-programs-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the system's temporary folder
+	defer func() { _ = os.RemoveAll(dir) }() // a failure leaves files only in the system's temporary folder
 	built = dir
 	args := []string{"build", "-ldflags", "-s -w", "-o", dir + "/"}
 	for _, name := range w.programs {
@@ -75,8 +75,8 @@ func (w withPrograms) build() int {
 	return w.tests.Run()
 }
 
-// RunProgram runs a program to its end and returns its exit code and all that it said.
-func RunProgram(t testing.TB, name string, args ...string) (code int, said string) {
+// RunProgram runs a program to its end. It returns the exit code and the whole output.
+func RunProgram(t testing.TB, name string, args ...string) (code int, output string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), Program(name), args...).CombinedOutput()
 	var exit *exec.ExitError

@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// Patience is many times what anything takes on a busy machine of two cores.
+// Patience bounds each wait. It is much longer than any step takes on a busy machine with two cores.
 const Patience = 5 * time.Minute
 
-// metricsTimeout is how long a recorder may take to tell its metrics, which are asked for again and again: one that is stopped never does.
+// metricsTimeout bounds a request for metrics. Tests repeat these requests, and a stopped recorder never answers.
 const metricsTimeout = 500 * time.Millisecond
 
-// Process is a recorder that runs as a process of its own.
+// Process is a recorder that runs as a separate process.
 type Process struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has ended
-	err   error         // how; set before ended is closed
+	ended chan struct{} // closed when the process has ended
+	err   error         // how the process ended; set before ended is closed
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // protects the fields below
 	lines []string
-	news  chan struct{} // closed and replaced with each line
+	grown chan struct{} // closed and replaced with each line
 }
 
-// Start starts a recorder with more arguments than `run`. It ends with the test at the latest.
+// Start starts `recorder run` with arguments. The process ends with the test at the latest.
 func Start(t testing.TB, args ...string) *Process {
 	t.Helper()
 	p, err := Run(args...)
@@ -49,9 +49,9 @@ func Start(t testing.TB, args ...string) *Process {
 	return p
 }
 
-// Run is Start for those who end the process themselves.
+// Run is Start for callers that end the process themselves.
 func Run(args ...string) (*Process, error) {
-	p := &Process{ended: make(chan struct{}), news: make(chan struct{})}
+	p := &Process{ended: make(chan struct{}), grown: make(chan struct{})}
 	p.cmd = exec.Command(Program("recorder"), append([]string{"run", "--log-format", "json"}, args...)...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	logs, err := p.cmd.StderrPipe()
@@ -71,34 +71,34 @@ func (p *Process) read(logs io.Reader) {
 	for scanner.Scan() {
 		p.mu.Lock()
 		p.lines = append(p.lines, scanner.Text())
-		close(p.news)
-		p.news = make(chan struct{})
+		close(p.grown)
+		p.grown = make(chan struct{})
 		p.mu.Unlock()
 	}
 	p.err = p.cmd.Wait()
 	close(p.ended)
 }
 
-// PID is the process's id.
+// PID returns the pid of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Log is what the process has logged so far, a JSON object a line.
+// Log returns the log of the process so far, one JSON object in each line.
 func (p *Process) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.lines, "\n")
 }
 
-// find is the first line with all of the words, or "", and what is closed when there are more lines.
-func (p *Process) find(words []string) (line string, news <-chan struct{}) {
+// find returns the first line with all of the words, or "". The channel is closed when there are more lines.
+func (p *Process) find(words []string) (line string, grown <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, line := range p.lines {
 		if containsAll(line, words) {
-			return line, p.news
+			return line, p.grown
 		}
 	}
-	return "", p.news
+	return "", p.grown
 }
 
 func containsAll(text string, words []string) bool {
@@ -110,35 +110,35 @@ func containsAll(text string, words []string) bool {
 	return true
 }
 
-// Await returns the first line of the log with all of the words, once it is there.
+// Await waits for a line of the log with all of the words, and returns the first one.
 func (p *Process) Await(t testing.TB, words ...string) string {
 	t.Helper()
 	deadline := time.After(Patience)
 	for {
-		line, news := p.find(words)
+		line, grown := p.find(words)
 		if line != "" {
 			return line
 		}
 		select {
-		case <-news:
+		case <-grown:
 		case <-p.ended:
 			if line, _ := p.find(words); line != "" {
 				return line
 			}
-			t.Fatalf("the recorder ended (%v) and never said %q\n%s", p.err, words, p.Log())
+			t.Fatalf("the recorder ended (%v) and did not log %q\n%s", p.err, words, p.Log())
 		case <-deadline:
-			t.Fatalf("the recorder did not say %q within %s\n%s", words, Patience, p.Log())
+			t.Fatalf("the recorder did not log %q within %s\n%s", words, Patience, p.Log())
 		}
 	}
 }
 
-// AwaitReady returns when the recorder says that it is recording.
+// AwaitReady waits until the recorder logs "recording".
 func (p *Process) AwaitReady(t testing.TB) {
 	t.Helper()
 	p.Await(t, `"msg":"recording"`)
 }
 
-// Signal sends one. It fails if the process has ended.
+// Signal sends a signal. It returns an error if the process has ended.
 func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
 
 func (p *Process) mustSignal(t testing.TB, signal syscall.Signal) {
@@ -148,7 +148,7 @@ func (p *Process) mustSignal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// Terminate sends SIGTERM, and wants a clean end.
+// Terminate sends SIGTERM. It fails the test unless the process ends with 0.
 func (p *Process) Terminate(t testing.TB) {
 	t.Helper()
 	p.mustSignal(t, syscall.SIGTERM)
@@ -157,20 +157,20 @@ func (p *Process) Terminate(t testing.TB) {
 	}
 }
 
-// Kill is kill -9.
+// Kill sends SIGKILL and waits for the end.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
 	p.mustSignal(t, syscall.SIGKILL)
 	p.AwaitEnd(t)
 }
 
-// Ended is closed when the process has ended.
+// Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// ExitCode is that of a process that has ended: -1 if a signal ended it.
+// ExitCode returns the exit code of a process that has ended, or -1 if a signal ended it.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
-// AwaitEnd returns the exit code when the process has ended.
+// AwaitEnd waits until the process has ended, and returns the exit code.
 func (p *Process) AwaitEnd(t testing.TB) int {
 	t.Helper()
 	select {
@@ -181,18 +181,17 @@ func (p *Process) AwaitEnd(t testing.TB) int {
 	return p.ExitCode()
 }
 
-// Metrics asks a recorder that listens, and returns what each of its metrics says, by name and labels as they are written; nil if it
-// does not answer.
+// Metrics returns the values of the recorder's metrics, by name with labels. It returns nil if the recorder does not answer.
 func (p *Process) Metrics() map[string]float64 {
 	answer := p.ask("/metrics", metricsTimeout)
 	if answer == nil {
 		return nil
 	}
-	defer func() { _ = answer.Body.Close() }() // what was read is what counts
+	defer func() { _ = answer.Body.Close() }() // everything was read
 	return ParseMetrics(answer.Body)
 }
 
-// Get is what a recorder that listens answers, "" if it does not.
+// Get returns the answer of the recorder's HTTP server, or "" if it does not answer.
 func (p *Process) Get(path string) string {
 	answer := p.ask(path, Patience)
 	if answer == nil {
@@ -220,7 +219,7 @@ func (p *Process) ask(path string, timeout time.Duration) *http.Response {
 	return answer
 }
 
-// ParseMetrics gives the values of what is served, by the metrics' names with their labels; nil where it could not be read.
+// ParseMetrics returns the values of metrics in Prometheus's text format, by name with labels. It returns nil after a read error.
 func ParseMetrics(served io.Reader) map[string]float64 {
 	metrics := map[string]float64{}
 	lines := bufio.NewScanner(served)
@@ -236,7 +235,7 @@ func ParseMetrics(served io.Reader) map[string]float64 {
 	return metrics
 }
 
-// Eventually polls what can only be polled: another process, and its database.
+// Eventually polls a condition until it is true. It is for conditions without a signal: those of another process and its database.
 func Eventually(ctx context.Context, t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, Patience)
@@ -247,7 +246,7 @@ func Eventually(ctx context.Context, t testing.TB, what string, condition func()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			t.Fatalf("not within %s: %s", Patience, what)
+			t.Fatalf("not true within %s: %s", Patience, what)
 		}
 	}
 }

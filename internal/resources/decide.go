@@ -13,12 +13,12 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// decide says where the stream of a resource that is served goes on. Begins is a resource version at which its definition began,
-// or empty. A run that has not ended still moves: what Launch finds after it is decided then, and the zero Decision is given.
+// decide decides where the stream of a served resource resumes. Begins is the resource version at which its definition began, or empty. If
+// a run of the stream has not ended, its position still moves. Then decide returns the zero Decision, and Launch decides after that run.
 func (h *Handler) decide(ctx context.Context, s *stream.Stream, resource kube.Resource, begins string) (lifecycle.Decision, error) {
 	run := s.Current()
 	if begins != "" && run != nil && run.Concluded() {
-		run.Halt() // What it has seen, it has seen.
+		run.Halt() // It sees no more events of this definition.
 	}
 	if run.Runs() {
 		return lifecycle.Decision{}, nil
@@ -27,12 +27,12 @@ func (h *Handler) decide(ctx context.Context, s *stream.Stream, resource kube.Re
 	f.Begins, f.Vacant = begins, begins != "" && h.options.Launcher.Vacant(s)
 	d, err := h.resolve(ctx, resource, &f, s.Record().Position)
 	if err == nil && f.Objects == lifecycle.Possible {
-		s.ListDue(d.Reason) // until it is launched
+		s.ListDue(d.Reason) // holds until Launch
 	}
 	return d, err
 }
 
-// resolve asks for each fact that matters, until lifecycle.Decide can decide. Recorded gives the position on record.
+// resolve collects the facts that lifecycle.Decide requests, until it can decide. The function recorded returns the position on record.
 func (h *Handler) resolve(ctx context.Context, resource kube.Resource, f *lifecycle.Facts, recorded func() string) (d lifecycle.Decision, err error) {
 	for {
 		switch d = lifecycle.Decide(*f); d.Do {
@@ -43,7 +43,7 @@ func (h *Handler) resolve(ctx context.Context, resource kube.Resource, f *lifecy
 		case lifecycle.Ask:
 			f.Objects, err = h.objects(ctx, resource, d.At)
 			if f.Objects == lifecycle.Possible {
-				h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", d.At)
+				h.log.Warn(mayOutlive, "resource", resource.String(), "resource_version", d.At)
 			}
 		default:
 			return d, nil
@@ -54,17 +54,17 @@ func (h *Handler) resolve(ctx context.Context, resource kube.Resource, f *lifecy
 	}
 }
 
-const mayBeLeft = "objects may have outlived a definition before, and be served under the next: they are listed"
+const mayOutlive = "objects of an earlier definition may exist under the new one: listing the resource"
 
-// earlier looks up whether a stream is on record up to the end of its earlier definitions, which an earlier recorder followed.
-// If all definitions are recorded, one that came and went while nobody followed it is on record by then.
+// earlier looks up whether the record of a stream reaches the end of all earlier definitions. It needs the record of all definitions: that
+// also holds a definition that came and went while no recorder followed its resource.
 func (h *Handler) earlier(ctx context.Context, resource kube.Resource, begins string, recorded func() string) (lifecycle.Earlier, error) {
 	if !h.options.Rules.For(kube.Definitions).Everything() {
 		return lifecycle.Partial, nil
 	}
 	found, err := h.options.Prior.DefinedBefore(ctx, resource.Group, resource.Name, resource.DefinitionUID)
 	if err != nil {
-		delete(h.waits, resource.GroupResource()) // Nothing was put on record meanwhile.
+		delete(h.waits, resource.GroupResource()) // The database does not answer, so nothing was recorded meanwhile.
 		return lifecycle.Partial, err
 	}
 	d := lifecycle.Definitions{UpTo: found.UpTo, Blind: found.Blind, Watched: h.options.Definitions}
@@ -78,18 +78,19 @@ func (h *Handler) earlier(ctx context.Context, resource kube.Resource, begins st
 	return d.Before(begins, recorded()), nil
 }
 
-var errDefinedBefore = errors.New("what became of the definition before is not on record yet")
+var errDefinedBefore = errors.New("the deletion of the previous definition is not recorded yet")
 
-// definedPatience is how long a resource waits for the record of definitions. Then it goes on from its position, of which etcd may know no more.
+// definedPatience is how long a resource waits for the record of definitions. Then its stream resumes from its position, which etcd may have
+// compacted by then.
 const definedPatience = time.Minute
 
-// waiting is how long a resource has waited, under one definition, for a fact that is needed before it is followed.
+// waiting is the time since when a resource, under one definition, has waited for a fact.
 type waiting struct {
 	under types.UID
 	since time.Time
 }
 
-// over reports whether the patience is at an end. It begins with the first call for a definition.
+// over reports whether the wait has lasted for the patience. The wait begins with the first call for a definition.
 func (w *waiting) over(under types.UID, patience time.Duration) bool {
 	if w.under != under || w.since.IsZero() {
 		*w = waiting{under, time.Now()}
@@ -97,7 +98,7 @@ func (w *waiting) over(under types.UID, patience time.Duration) bool {
 	return time.Since(w.since) >= patience
 }
 
-// definedLater fails with errDefinedBefore until the patience is at an end.
+// definedLater returns errDefinedBefore until the wait has lasted for definedPatience.
 func (h *Handler) definedLater(resource kube.Resource) error {
 	gr := resource.GroupResource()
 	if h.waits[gr] == nil {

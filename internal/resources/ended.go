@@ -14,8 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Recorded finds the resources whose end an earlier recorder may not have seen. No stream that is opened because its
-// resource is served shows what has become of them.
+// Recorded returns the resources whose end an earlier recorder may not have seen. If such a resource is no longer served, discovery opens no
+// stream for it, so its end would never be recorded.
 func Recorded(ctx context.Context, prior *postgres.Prior, rules *filter.Filter) (recorded []kube.Resource, err error) {
 	streams, err := prior.Recorded(ctx)
 	if err != nil {
@@ -31,8 +31,8 @@ func Recorded(ctx context.Context, prior *postgres.Prior, rules *filter.Filter) 
 	return recorded, nil
 }
 
-// Unfollowed finds the definitions that a recorder before this one has recorded, and ended before it followed their resources: by UID, with
-// which resource version each was created. Before are the rules of that recorder, nil if they are not known.
+// Unfollowed returns the definitions that an earlier recorder recorded, but whose resources it did not follow before it ended. It maps the UID
+// of each to the resource version that created it. Before is the filter of that recorder, nil if it is not known.
 func Unfollowed(ctx context.Context, prior *postgres.Prior, before *filter.Filter) (map[types.UID]string, error) {
 	definitions, err := prior.Unfollowed(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func Unfollowed(ctx context.Context, prior *postgres.Prior, before *filter.Filte
 	}
 	unfollowed := map[types.UID]string{}
 	for _, d := range definitions {
-		// What was left out then is listed: nobody was to follow it.
+		// A resource that the earlier filter excluded is listed, because no recorder was to follow it.
 		if before == nil || before.Resource(schema.ParseGroupResource(d.Name)) {
 			unfollowed[types.UID(d.UID)] = d.Created
 		}
@@ -48,13 +48,13 @@ func Unfollowed(ctx context.Context, prior *postgres.Prior, before *filter.Filte
 	return unfollowed, nil
 }
 
-// An ending is on its way to put the end of a stream on record. It waits: for the last deletions, and for what of the stream lies on disk.
+// ending records the end of a stream. It waits for the last deletions, and for the entries of the stream on disk.
 type ending struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// stop returns when it has ended.
+// stop cancels the ending and waits for its goroutine.
 func (e *ending) stop() {
 	if e != nil {
 		e.cancel()
@@ -62,7 +62,7 @@ func (e *ending) stop() {
 	}
 }
 
-// retire ends the stream of a resource that is not served any more. If this process did not follow it, run is nil.
+// retire ends the stream of a resource that is no longer served. If this process did not follow it, run is nil.
 func (h *Handler) retire(ctx context.Context, s *stream.Stream, run *stream.Run, resource kube.Resource, at string) {
 	h.endings[resource.GroupResource()].stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -74,7 +74,7 @@ func (h *Handler) retire(ctx context.Context, s *stream.Stream, run *stream.Run,
 	h.retirements.Go(func() {
 		defer close(e.done)
 		defer cancel()
-		if run != nil && !depart(ctx, run) {
+		if run != nil && !haltAtEnd(ctx, run) {
 			return
 		}
 		if err := h.options.Launcher.End(ctx, s, run, resource, at); err != nil && ctx.Err() == nil {
@@ -83,14 +83,14 @@ func (h *Handler) retire(ctx context.Context, s *stream.Stream, run *stream.Run,
 	})
 }
 
-// departing is a run whose resource is not served any more.
-type departing interface {
-	Gone() <-chan struct{} // closed when the server says so, too
+// endingRun is a run whose resource is no longer served.
+type endingRun interface {
+	Gone() <-chan struct{} // closed when the watch shows that the resource has ended, too
 	Halt()
 }
 
-// depart halts a run when its last deletions have come. It gives false if ctx has ended before.
-func depart(ctx context.Context, run departing) bool {
+// haltAtEnd halts a run after its last deletions, or after retireAfter. It returns false if ctx ends first.
+func haltAtEnd(ctx context.Context, run endingRun) bool {
 	select {
 	case <-run.Gone():
 	case <-time.After(retireAfter):
@@ -101,12 +101,12 @@ func depart(ctx context.Context, run departing) bool {
 	return true
 }
 
-// unserved puts on record that a resource is not served which an earlier recorder followed.
+// unserved records that a resource is no longer served which an earlier recorder followed.
 func (h *Handler) unserved(ctx context.Context, resource kube.Resource, at string) error {
 	if !h.options.Rules.Resource(resource.GroupResource()) {
 		return nil
 	}
-	// If the resource has a definition, there may have been objects, though nobody came to follow it.
+	// If the resource has a definition, it may have had objects, even if no recorder followed it.
 	if position, err := h.options.Prior.Position(ctx, resource.Group, resource.Name); err != nil || position == "" && resource.DefinitionUID == "" {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 
 var endedThings = kube.Resource{Name: "things", Kind: "Thing", Version: "v1", Namespaced: true, DefinitionUID: "u"}
 
-// A recording is worked by the hand of the test.
+// recording is a streamtest.Recording with handlers.
 type recording struct{ *streamtest.Recording }
 
 func newRecording(t *testing.T) recording {
@@ -30,13 +30,13 @@ func newRecording(t *testing.T) recording {
 	return recording{streamtest.New(t)}
 }
 
-// feed takes what is served of a resource, as the queue holds it.
+// feed returns the FIFO of a resource.
 func (s recording) feed(resource kube.Resource) *deltafifo.FIFO {
 	s.T.Helper()
 	return s.Queue.FIFO(s.OpenStream(resource).FIFOOptions())
 }
 
-// handler starts the streams of the recording, and runs none.
+// handler returns a Handler for the streams of the recording. It has no client, so it runs no stream.
 func (s recording) handler() *Handler {
 	log := slog.New(slog.DiscardHandler)
 	return NewHandler(Options{
@@ -47,27 +47,27 @@ func (s recording) handler() *Handler {
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A leaving run does not say that it has left.
-type leaving struct{ halted chan struct{} }
+// openRun is a run whose watch stays open.
+type openRun struct{ halted chan struct{} }
 
-func (leaving) Gone() <-chan struct{} { return nil }
-func (l leaving) Halt()               { close(l.halted) }
+func (openRun) Gone() <-chan struct{} { return nil }
+func (r openRun) Halt()               { close(r.halted) }
 
-// As where only its APIService is deleted: a watch that is open goes on.
-func TestAResourceThatDiscoveryDropsIsHaltedThoughItsWatchIsOpen(t *testing.T) {
+// If only the APIService of a resource is deleted, an open watch goes on.
+func TestTheRunOfADroppedResourceIsHaltedEvenIfItsWatchIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, run := time.Now(), leaving{make(chan struct{})}
-		require.True(t, depart(t.Context(), run))
+		began, run := time.Now(), openRun{make(chan struct{})}
+		require.True(t, haltAtEnd(t.Context(), run))
 		<-run.halted
 		require.Equal(t, retireAfter, time.Since(began))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.False(t, depart(ctx, leaving{}), "it is served again")
+		require.False(t, haltAtEnd(ctx, openRun{}), "the resource is served again")
 	})
 }
 
-// half makes a stream of which a part is on disk, since the database is slow.
+// half makes a stream with some entries on disk, because the database is slow.
 func half(t *testing.T) (recording, *stream.Stream, *Handler) {
 	t.Helper()
 	s := newRecording(t)
@@ -89,7 +89,7 @@ func TestAnEndWaitsForSpooledEntriesWithoutBlocking(t *testing.T) {
 	s.Pump()
 	<-h.endings[endedThings.GroupResource()].done
 	s.Pump()
-	deltas, _ := s.Told(7)
+	deltas, _ := s.Recorded(7)
 	require.Equal(t, []string{"Deleted inferred things a"}, deltas)
 	require.Equal(t, "99", st.Facts(nil).Ended)
 }
@@ -100,18 +100,18 @@ func TestAnEndIsCancelledIfTheResourceIsServedAgain(t *testing.T) {
 	h.endings[endedThings.GroupResource()].stop()
 	require.Empty(t, st.Facts(nil).Ended)
 	s.Pump()
-	deltas, _ := s.Told(7)
+	deltas, _ := s.Recorded(7)
 	require.Empty(t, deltas)
 }
 
-// Where the definitions may not be read, only that the resource is gone is known, and nothing of its objects.
+// If the recorder may not read the definitions, it only knows that the resource is gone, and nothing about its objects.
 func TestAnEndOfUnknownTimeIsAnOpenGapAndEndsNoLife(t *testing.T) {
 	s, _, h := half(t)
 	require.NoError(t, h.unserved(t.Context(), endedThings, ""))
 	s.Pump()
 	<-h.endings[endedThings.GroupResource()].done
 	s.Pump()
-	deltas, _ := s.Told(7)
+	deltas, _ := s.Recorded(7)
 	require.Empty(t, deltas)
 	var cause string
 	var open, alive bool
@@ -121,7 +121,7 @@ func TestAnEndOfUnknownTimeIsAnOpenGapAndEndsNoLife(t *testing.T) {
 	require.True(t, open)
 	require.True(t, alive)
 
-	// Said once: the next recorder finds it open.
+	// The gap is opened once: the next recorder finds it open.
 	require.NoError(t, h.unserved(t.Context(), endedThings, ""))
 	<-h.endings[endedThings.GroupResource()].done
 	s.Pump()
@@ -149,8 +149,8 @@ func TestADefinitionThatTheOldFilterExcludedIsNotUnfollowed(t *testing.T) {
 	require.Equal(t, map[types.UID]string{"of things.example.com": "11"}, unfollowed)
 }
 
-// The database was away for as long as it was defined.
-func TestAResourceThatCameAndWentUnfollowedIsAGap(t *testing.T) {
+// The database was away while the resource was defined.
+func TestAResourceThatCameAndWentWithoutARecorderIsAGap(t *testing.T) {
 	s := newRecording(t)
 	h := s.handler()
 	require.NoError(t, h.unserved(t.Context(), kube.Resource{Name: "services", Version: "v1", Kind: "Service"}, "99"), "it has no definition")
@@ -185,7 +185,7 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 	s.At = s.At.Add(time.Second)
 	require.NoError(t, fifo.Replace(nil, "15"))
 	s.Pump()
-	require.Equal(t, lifecycle.Partial, earlier("40"), "nothing is known of it, as where definitions are not recorded")
+	require.Equal(t, lifecycle.Partial, earlier("40"), "the record has no definition of it, as if definitions were not recorded")
 	defined("u1", 11, 14)
 	require.NoError(t, definitions.Bookmark("40"))
 	s.Pump()
@@ -197,7 +197,7 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 	require.NoError(t, definitions.Resumed())
 	s.Pump()
 	defined("u2", 41, 45)
-	require.Equal(t, lifecycle.Partial, earlier("45"), "nobody has followed that one")
+	require.Equal(t, lifecycle.Partial, earlier("45"), "no recorder has followed that definition")
 	require.Equal(t, lifecycle.Whole, earlier("42"), "a watch from there shows it")
 	h.options.Definitions = "41"
 	require.Equal(t, lifecycle.Partial, earlier("42"), "it was there before, and this may be any time of it")

@@ -15,44 +15,43 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// retireAfter is how long a stream whose resource is no longer served may take to end by itself. Its last deletions may still
-// be on their way.
+// retireAfter is how long a stream may take to end by itself after its resource is no longer served. Its last deletions may still arrive.
 const retireAfter = time.Minute
 
-// Options say what a Handler works with.
+// Options are the parts that a Handler uses.
 type Options struct {
 	Streams  *stream.Set
 	Launcher *stream.Launcher
 	Prior    *postgres.Prior
 	Client   *kube.Client
 	Rules    *filter.Filter
-	// Definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
+	// Definitions is the resource version up to which earlier recorders recorded CustomResourceDefinitions.
 	Definitions string
 	Documents   interface{ Changed() }
 	Schemas     interface{ Defined(kube.Resource) }
-	// Opened is told that the stream of a resource was opened, or why not.
+	// Opened is called after each attempt to open the stream of a resource. The error is nil if it was opened.
 	Opened func(schema.GroupResource, error)
 	// GiveUp ends the recorder.
 	GiveUp context.CancelCauseFunc
 	Log    *slog.Logger
 }
 
-// Handler starts and stops streams as resources come and go. Its calls come one at a time, and what is not said to be another's belongs
-// to their goroutine.
+// Handler starts and stops streams as resources come and go. Its callers call it from one goroutine, which owns all fields except those that
+// name another owner.
 type Handler struct {
 	options Options
 	log     *slog.Logger
 	failed  error // why GiveUp was called
-	// asking are the resources that are to be followed once it is known whether objects have outlived a definition.
+	// asking holds the resources that wait for an answer of the server: do objects of an earlier definition still exist?
 	asking map[schema.GroupResource]*asking
-	// waits are the resources that wait for the record of definitions.
+	// waits holds the resources that wait for the record of definitions.
 	waits map[schema.GroupResource]*waiting
-	// endings are under way, or were. What an ending works on of its stream belongs to it until it has stopped.
+	// endings holds the endings that run or have run. A running ending owns the parts of the stream that it uses.
 	endings     map[schema.GroupResource]*ending
-	retirements sync.WaitGroup // of the goroutines of all endings
+	retirements sync.WaitGroup // counts the goroutines of all endings
 }
 
-// NewHandler has started no stream.
+// NewHandler returns a Handler that has started no stream.
 func NewHandler(o Options) *Handler {
 	return &Handler{
 		options: o, log: o.Log,
@@ -60,7 +59,8 @@ func NewHandler(o Options) *Handler {
 	}
 }
 
-// Wait returns when all endings have, and gives why the recorder was ended. It comes after the last call, and after their context has ended.
+// Wait waits until all endings have ended. It returns the error with which GiveUp was called. Call it after the last call of the Handler,
+// and after the context of these calls has ended.
 func (h *Handler) Wait() error {
 	h.retirements.Wait()
 	return h.failed
@@ -71,13 +71,13 @@ func (h *Handler) Added(ctx context.Context, resource kube.Resource, since strin
 	h.options.Documents.Changed()
 	h.options.Schemas.Defined(resource)
 	if !h.options.Rules.Resource(resource.GroupResource()) {
-		h.log.Debug("resource left out by the filter", "resource", resource.String())
+		h.log.Debug("the filter excludes a resource", "resource", resource.String())
 		return nil
 	}
 	return h.start(ctx, resource, since)
 }
 
-// Changed implements kube.Handler: the stream goes on in the new version where it was.
+// Changed implements kube.Handler. The stream resumes from its position, in the new version.
 func (h *Handler) Changed(ctx context.Context, before, after kube.Resource) error {
 	h.options.Documents.Changed()
 	h.options.Schemas.Defined(after)
@@ -91,7 +91,7 @@ func (h *Handler) Changed(ctx context.Context, before, after kube.Resource) erro
 // Removed implements kube.Handler.
 func (h *Handler) Removed(ctx context.Context, resource kube.Resource, at string) error {
 	h.options.Documents.Changed()
-	h.options.Opened(resource.GroupResource(), nil) // and need not be
+	h.options.Opened(resource.GroupResource(), nil) // it need not be opened any more
 	delete(h.asking, resource.GroupResource())
 	s := h.options.Streams.Get(resource)
 	if s == nil || s.Current() == nil {
@@ -102,8 +102,9 @@ func (h *Handler) Removed(ctx context.Context, resource kube.Resource, at string
 	return nil
 }
 
-// start opens and launches a stream, or one that is open in another version. What another try would not change ends the
-// recorder: it must not look alive and record nothing. What concerns this stream alone ends nothing else.
+// start opens a stream and launches it. If the stream is open already, start launches it in another version. If the error will not go away
+// by a retry and would meet every stream, start ends the recorder, so that it does not look alive while it records nothing. An error of
+// this stream alone does not end the recorder.
 func (h *Handler) start(ctx context.Context, resource kube.Resource, since string) error {
 	err := h.open(ctx, resource, since)
 	h.options.Opened(resource.GroupResource(), err)
@@ -114,7 +115,7 @@ func (h *Handler) start(ctx context.Context, resource kube.Resource, since strin
 	return err
 }
 
-// endsAll reports whether an error of one stream will meet every other.
+// endsAll reports whether an error of one stream would meet every other stream, too.
 func endsAll(class postgres.Class) bool { return !class.Transient() && class != postgres.Rejected }
 
 func (h *Handler) open(ctx context.Context, resource kube.Resource, since string) error {
@@ -126,9 +127,9 @@ func (h *Handler) open(ctx context.Context, resource kube.Resource, since string
 	if err != nil {
 		return err
 	}
-	h.endings[resource.GroupResource()].stop() // the stream is its until then
+	h.endings[resource.GroupResource()].stop() // until then the ending owns the stream
 	if first {
-		since = "" // The stream is registered with it.
+		since = "" // Open has registered the stream with it.
 	}
 	d, err := h.decide(ctx, s, resource, since)
 	if err != nil {
@@ -144,13 +145,13 @@ func (h *Handler) open(ctx context.Context, resource kube.Resource, since string
 	return nil
 }
 
-// first reports whether a resource that was defined at a resource version was never on record. Its stream is registered as
-// complete from there, or from nowhere if something may have outlived an earlier definition.
+// first reports whether a resource that was defined at a resource version was never on record. From is the resource version from which its
+// stream is registered as complete. It is empty if objects of an earlier definition may still exist.
 func (h *Handler) first(ctx context.Context, resource kube.Resource, since string) (first bool, from string, err error) {
 	if since == "" || h.options.Streams.Get(resource) != nil {
 		return false, since, nil
 	}
-	// At first: the database may be away for longer than etcd remembers.
+	// Ask the server first: the database may be away until etcd has compacted the revision.
 	objects, unknown := h.objects(ctx, resource, since)
 	registered, err := h.options.Prior.Registered(ctx, resource.Group, resource.Name)
 	switch {
@@ -161,7 +162,7 @@ func (h *Handler) first(ctx context.Context, resource kube.Resource, since strin
 	}
 	d := lifecycle.Decide(lifecycle.Facts{Served: true, New: true, Begins: since, Vacant: true, Objects: objects})
 	if d.Do == lifecycle.List {
-		h.log.Warn(mayBeLeft, "resource", resource.String(), "resource_version", since)
+		h.log.Warn(mayOutlive, "resource", resource.String(), "resource_version", since)
 	}
 	return true, d.At, nil
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// How long it is asked whether objects have outlived a definition.
+// These constants bound how long the Handler asks whether objects of an earlier definition still exist.
 const (
-	// refusedPatience is for a server that answers something else. A stream may fail for as long before that is reported.
+	// refusedPatience is for a server that answers with an error of another kind. A stream may also fail for this long before a gap reports it.
 	refusedPatience = 30 * time.Second
-	// askedPatience is for all servers, also one that does not answer. By default, etcd forgets after about as long.
+	// askedPatience is for all servers, including one that does not answer. By default, etcd compacts after about the same time.
 	askedPatience = 10 * time.Minute
 )
 
-// asking is what has come of it so far, under one definition.
+// asking holds the state of the question, under one definition.
 type asking struct {
 	refused, asked waiting
-	// answered is for which resource version there was an answer, and left is that. It counts until the stream is launched: what waits for the database meanwhile
-	// asks once, as etcd forgets.
-	answered string
-	left     bool
+	// answeredAt is the resource version of the answer, and outlived is the answer. The answer stays valid until the stream is launched: while
+	// the database is away, the Handler must not ask again, because etcd may compact the revision.
+	answeredAt string
+	outlived   bool
 }
 
-// over reports whether nobody will tell.
+// over reports whether the Handler stops asking. An error that says that the server is busy or away counts only for askedPatience.
 func (a *asking) over(under types.UID, err error) bool {
 	forgotten := a.asked.over(under, askedPatience)
 	if !kube.SaysNothing(err) {
@@ -41,14 +41,15 @@ func (a *asking) over(under types.UID, err error) bool {
 	return a.refused.over(under, refusedPatience) || forgotten
 }
 
-// objects finds out whether objects of a resource may be alive at a version from which the stream would go on as if there were
-// none. It fails while that may still be answered. If no answer comes, the stream is listed, and a gap says what is not known.
+// objects returns whether objects of a resource may exist at a resource version from which the stream would start as if there were none. It
+// returns an error while an answer is still possible. After the patience it returns Possible, so that the resource is listed and a gap
+// marks the unknown time.
 func (h *Handler) objects(ctx context.Context, resource kube.Resource, at string) (lifecycle.Objects, error) {
-	left, err := h.outlived(ctx, resource, at)
+	found, err := h.outlived(ctx, resource, at)
 	switch {
 	case err != nil:
 		return lifecycle.NotAsked, err
-	case left:
+	case found:
 		return lifecycle.Possible, nil
 	}
 	return lifecycle.None, nil
@@ -61,32 +62,32 @@ func (h *Handler) outlived(ctx context.Context, resource kube.Resource, at strin
 		a = &asking{asked: waiting{under: resource.DefinitionUID}}
 		h.asking[gr] = a
 	}
-	if a.answered == at {
-		return a.left, nil
+	if a.answeredAt == at {
+		return a.outlived, nil
 	}
-	left, err := h.objectsAt(ctx, resource, at)
+	found, err := h.objectsAt(ctx, resource, at)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || kube.IsAhead(err):
-		h.log.Info("nobody knows any more whether objects have outlived a definition", "resource", resource.String(), "resource_version", at, "error", err)
-		left = true // It may also be that etcd was put back to before it.
+		h.log.Info("cannot check for objects of an earlier definition: etcd does not have the revision; listing the resource", "resource", resource.String(), "resource_version", at, "error", err)
+		found = true // etcd has compacted the revision, or was restored to an earlier one.
 	case !a.over(resource.DefinitionUID, err):
-		// Not to be taken for an error of the database, or for an end of the recorder.
-		return false, fmt.Errorf("look for objects of %s that have outlived a definition before: %v", resource, err) //nolint:errorlint // see above
+		// Not wrapped: callers would take it for an error of the database, or for the end of the recorder.
+		return false, fmt.Errorf("check for objects of %s that outlived an earlier definition: %v", resource, err) //nolint:errorlint // see above
 	default:
-		h.log.Warn("whether objects have outlived a definition is not answered", "resource", resource.String(), "resource_version", at, "error", err)
+		h.log.Warn("the check for objects of an earlier definition got no answer; listing the resource", "resource", resource.String(), "resource_version", at, "error", err)
 		return true, nil
 	}
-	a.answered, a.left = at, left
-	return left, nil
+	a.answeredAt, a.outlived = at, found
+	return found, nil
 }
 
-// askTimeout bounds the question: a request that nobody answers must not hold others up.
+// askTimeout bounds the request, so that a server that does not answer delays no other resource for long.
 const askTimeout = 10 * time.Second
 
-// aheadTimeout is for a question that etcd answers at once.
+// aheadTimeout bounds a request that etcd answers at once.
 const aheadTimeout = 3 * time.Second
 
 // objectsAt reports whether there are objects of a resource at a resource version.
@@ -102,7 +103,8 @@ func (h *Handler) objectsAt(ctx context.Context, resource kube.Resource, version
 	if in.Err() == nil || ctx.Err() != nil {
 		return false, err
 	}
-	// A cache waits for a version that is to come, and has it asked for again. What asks for a name comes from etcd, which says so at once.
+	// For a version of the future, a watch cache waits, and its error makes the client retry. A request for one name goes to etcd, which
+	// reports a future version at once.
 	if resource.Namespaced {
 		lister = h.options.Client.ListWatch(resource, metav1.NamespaceDefault)
 	}

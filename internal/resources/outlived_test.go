@@ -24,7 +24,8 @@ import (
 
 var defined = kube.Resource{Group: "example.com", Version: "v1", Name: "things", Kind: "Thing", Namespaced: true, DefinitionUID: "u2"}
 
-// answering is a handler whose API server gives one answer to everything, and notes the resource versions that it is asked for.
+// answering gives the handler an API server that answers every request by the function answer. The function that it returns lists the resource
+// versions of the requests.
 func answering(t *testing.T, h *Handler, answer func(w http.ResponseWriter, request *http.Request)) (asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -53,21 +54,21 @@ const tooLarge = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason"
 const noThings, oneThing = `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`,
 	`{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"a","uid":"x","resourceVersion":"3"}}]}`
 
-func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
+func TestTheHandlerAsksForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 	failed := func(reason string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `","message":"no"}`
 	}
 	for name, test := range map[string]struct {
 		status  int
 		body    string
-		left    bool
-		patient time.Duration // for how long it is asked again; 0 if it is not
+		found   bool
+		patient time.Duration // how long the Handler asks again; 0 if it does not
 	}{
 		"none":                            {http.StatusOK, noThings, false, 0},
 		"one":                             {http.StatusOK, oneThing, true, 0},
 		"one that cannot be read":         {http.StatusOK, `{"kind":"ThingList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":7}}]}`, true, 0},
 		"forgotten":                       {http.StatusGone, failed("Expired"), true, 0},
-		"of a history that is no more":    {http.StatusGatewayTimeout, tooLarge, true, 0},
+		"of a later history":              {http.StatusGatewayTimeout, tooLarge, true, 0},
 		"refused":                         {http.StatusForbidden, failed("Forbidden"), true, refusedPatience},
 		"not served yet":                  {http.StatusNotFound, failed("NotFound"), true, refusedPatience},
 		"a conversion that does not work": {http.StatusInternalServerError, failed("InternalError"), true, refusedPatience},
@@ -81,9 +82,9 @@ func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 					panic(http.ErrAbortHandler)
 				}
 				w.WriteHeader(test.status)
-				_, _ = w.Write([]byte(test.body)) // who asks notices
+				_, _ = w.Write([]byte(test.body)) // the client notices an error
 			})
-			left, err := h.outlived(t.Context(), defined, "7")
+			found, err := h.outlived(t.Context(), defined, "7")
 			require.Equal(t, []string{"7"}, slices.Compact(asked()))
 			if test.patient > 0 {
 				require.Error(t, err)
@@ -100,16 +101,16 @@ func TestTheServerIsAskedForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 				_, err = h.outlived(t.Context(), other, "7")
 				require.Error(t, err)
 				pass(time.Second)
-				left, err = h.outlived(t.Context(), other, "7")
+				found, err = h.outlived(t.Context(), other, "7")
 			}
 			require.NoError(t, err)
-			require.Equal(t, test.left, left)
+			require.Equal(t, test.found, found)
 		})
 	}
 }
 
-// It waits for a version to come, and has it asked for again.
-func TestAFutureVersionIsNotWaitedFor(t *testing.T) {
+// A watch cache waits for a future version, and its error makes the client retry.
+func TestTheHandlerDoesNotWaitForAFutureVersion(t *testing.T) {
 	t.Parallel()
 	h := NewHandler(Options{Log: slog.New(slog.DiscardHandler)})
 	asked := answering(t, h, func(w http.ResponseWriter, request *http.Request) {
@@ -117,15 +118,15 @@ func TestAFutureVersionIsNotWaitedFor(t *testing.T) {
 			w.Header().Set("Retry-After", "1")
 		}
 		w.WriteHeader(http.StatusGatewayTimeout)
-		_, _ = w.Write([]byte(tooLarge)) // who asks notices
+		_, _ = w.Write([]byte(tooLarge)) // the client notices an error
 	})
-	left, err := h.outlived(t.Context(), defined, "7")
+	found, err := h.outlived(t.Context(), defined, "7")
 	require.NoError(t, err)
-	require.True(t, left)
+	require.True(t, found)
 	require.Greater(t, len(asked()), 2)
 }
 
-func TestTheServerIsAskedOnceWhileTheDatabaseIsAway(t *testing.T) {
+func TestTheHandlerAsksTheServerOnceWhileTheDatabaseIsAway(t *testing.T) {
 	s := newRecording(t)
 	h := s.handler()
 	body := noThings
@@ -149,7 +150,7 @@ func TestTheServerIsAskedOnceWhileTheDatabaseIsAway(t *testing.T) {
 	require.False(t, is)
 	h.options.Streams = stream.NewSet(s.Options)
 	is, _ = first()
-	require.False(t, is, "a recorder before this one has followed it")
+	require.False(t, is, "an earlier recorder has followed the resource")
 }
 
 func TestARestartedAPIServerGetsTimeToServeAResource(t *testing.T) {
@@ -160,10 +161,10 @@ func TestARestartedAPIServerGetsTimeToServeAResource(t *testing.T) {
 	require.False(t, a.over("u", errors.New("connection refused")))
 	require.False(t, a.over("u", notFound))
 	a.asked.since = a.asked.since.Add(-askedPatience)
-	require.True(t, a.over("u", errors.New("connection refused")), "it may not come to an end else")
+	require.True(t, a.over("u", errors.New("connection refused")), "changing errors must not extend the wait without a limit")
 }
 
-func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
+func TestTheHandlerAsksTheServerBeforeAStreamStartsWithoutAList(t *testing.T) {
 	nothing, known := func(recording, *Handler, *deltafifo.FIFO) {}, func(*lifecycle.Facts) {}
 	lives := func(rv int) func(recording, *Handler, *deltafifo.FIFO) {
 		return func(s recording, h *Handler, fifo *deltafifo.FIFO) {
@@ -178,33 +179,33 @@ func TestTheServerIsAskedBeforeAStreamBeginsWithoutAList(t *testing.T) {
 		return func(f *lifecycle.Facts) { f.Spooled, f.Empty, f.Position = true, false, position }
 	}
 	for name, test := range map[string]struct {
-		record func(recording, *Handler, *deltafifo.FIFO) // what is on record
-		known  func(*lifecycle.Facts)                     // what is known besides
+		record func(recording, *Handler, *deltafifo.FIFO) // makes the record
+		known  func(*lifecycle.Facts)                     // sets further facts
 		since  string
-		asked  string // at this version
+		asked  string // the version that the server is asked for
 		then   lifecycle.Action
 	}{
-		"it ended before":                            {nothing, ended, "20", "20", lifecycle.Begin},
-		"it ended, and when it began is not known":   {nothing, ended, "", "12", lifecycle.Resume},
-		"it had not ended at that version":           {nothing, ended, "11", "12", lifecycle.Resume},
-		"its end is to be listed":                    {nothing, func(f *lifecycle.Facts) { f.Due.Cause = "not_found" }, "20", "", lifecycle.List},
+		"it ended before the begin":                  {nothing, ended, "20", "20", lifecycle.Begin},
+		"it ended, and the begin is not known":       {nothing, ended, "", "12", lifecycle.Resume},
+		"it ended after the begin":                   {nothing, ended, "11", "12", lifecycle.Resume},
+		"a list is due":                              {nothing, func(f *lifecycle.Facts) { f.Due.Cause = "not_found" }, "20", "", lifecycle.List},
 		"it was watched to its end":                  {nothing, concluded("15"), "20", "20", lifecycle.Begin},
-		"it was watched beyond":                      {nothing, concluded("25"), "20", "", lifecycle.Resume},
-		"it was watched to its end, something lives": {lives(9), concluded("15"), "20", "", lifecycle.Resume},
-		"not to its end":                             {nothing, func(f *lifecycle.Facts) { f.Run, f.Position = lifecycle.Followed, "15" }, "20", "", lifecycle.Resume},
-		"it goes on in another version":              {nothing, concluded("15"), "", "", lifecycle.Resume},
+		"it was watched beyond the begin":            {nothing, concluded("25"), "20", "", lifecycle.Resume},
+		"it was watched to its end, an object lives": {lives(9), concluded("15"), "20", "", lifecycle.Resume},
+		"it was not watched to its end":              {nothing, func(f *lifecycle.Facts) { f.Run, f.Position = lifecycle.Followed, "15" }, "20", "", lifecycle.Resume},
+		"it resumes in another version":              {nothing, concluded("15"), "", "", lifecycle.Resume},
 		"its end was not followed":                   {nothing, known, "20", "20", lifecycle.Resume},
-		"nor that of what lives":                     {lives(11), known, "20", "", lifecycle.Resume},
-		"what lived was deleted before it":           {recording.addAndDelete, known, "11", "12", lifecycle.Resume},
-		"a recorder before has seen the end":         {recording.defineOnce, known, "20", "20", lifecycle.Begin},
-		"and a list since":                           {func(s recording, h *Handler, fifo *deltafifo.FIFO) { s.defineOnce(h, fifo); s.replace(fifo, "25") }, known, "20", "25", lifecycle.Resume},
-		"a part lies in the spool":                   {nothing, spooled("15"), "20", "20", lifecycle.Resume},
-		"only that it is interrupted lies there":     {nothing, spooled("10"), "20", "20", lifecycle.Resume},
-		"and it is to be listed": {nothing, func(f *lifecycle.Facts) {
+		"its end was not followed, an object lives":  {lives(11), known, "20", "", lifecycle.Resume},
+		"its object was deleted":                     {recording.addAndDelete, known, "11", "12", lifecycle.Resume},
+		"an earlier recorder has seen the end":       {recording.defineOnce, known, "20", "20", lifecycle.Begin},
+		"the end was seen, and a list since":         {func(s recording, h *Handler, fifo *deltafifo.FIFO) { s.defineOnce(h, fifo); s.replace(fifo, "25") }, known, "20", "25", lifecycle.Resume},
+		"the spool holds a part":                     {nothing, spooled("15"), "20", "20", lifecycle.Resume},
+		"the spool holds only an interruption":       {nothing, spooled("10"), "20", "20", lifecycle.Resume},
+		"the spool ends within a list": {nothing, func(f *lifecycle.Facts) {
 			spooled("10")(f)
 			f.Cut.Cause = "relist"
 		}, "20", "", lifecycle.List},
-		"all lies in the spool": {nothing, spooled("25"), "20", "", lifecycle.Resume},
+		"the spool reaches beyond the begin": {nothing, spooled("25"), "20", "", lifecycle.Resume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newRecording(t)
@@ -237,7 +238,7 @@ func (s recording) replace(fifo *deltafifo.FIFO, version string) {
 	s.Pump()
 }
 
-// defineOnce puts a definition before on record, which ended where the stream had come to.
+// defineOnce records an earlier definition, which ended at the stream's position.
 func (s recording) defineOnce(h *Handler, fifo *deltafifo.FIFO) {
 	s.T.Helper()
 	definitions := s.feed(kube.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"})

@@ -1,4 +1,5 @@
-// Package streamtest is a record that a test works by hand: real streams, a real sink, queue and spool, and a clock of the test.
+// Package streamtest provides a recording that a test drives step by step: real streams, a real sink, queue and spool, and a clock that the
+// test sets.
 package streamtest
 
 import (
@@ -31,24 +32,24 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A Recording is what a recorder has of a cluster. No goroutine moves it: the test does.
+// Recording holds the parts of a recorder. It has no goroutines: the test calls each step.
 type Recording struct {
 	T       *testing.T
 	Conn    *pgxpool.Pool
 	Config  postgres.Config
-	At      time.Time // what the host's clock shows
-	Memory  int64     // of a queue that spills
-	Seen    time.Time // when the last entry was that Spill found
+	At      time.Time // the time of the host's clock
+	Memory  int64     // the limit, in bytes, of a queue that spills
+	Seen    time.Time // the time of the last entry that Spill found
 	Sink    *postgres.Sink
 	Queue   *deltafifo.Queue
 	Clock   *clock.Clock
 	Folder  *spooling.Folder
 	Etcds   *rollback.Streams
 	Streams *stream.Set
-	Options stream.Options // of Streams
+	Options stream.Options // the options of Streams
 }
 
-// New records the cluster prod, at eleven in the evening.
+// New returns a Recording of the cluster prod. Its clock shows 23:00.
 func New(t *testing.T) *Recording {
 	t.Helper()
 	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
@@ -59,7 +60,7 @@ func New(t *testing.T) *Recording {
 	return r
 }
 
-// Open is the begin of another recorder, which records everything and has no spool.
+// Open starts a new recorder, which records everything and has no spool.
 func (r *Recording) Open() {
 	r.T.Helper()
 	var err error
@@ -76,13 +77,13 @@ func (r *Recording) Open() {
 
 func (r *Recording) now() time.Time { return r.At }
 
-// Spill gives the recorder a queue with little room in memory, for two objects, and goes on from the spool.
+// Spill gives the recorder a spool in dir, and a queue with memory for about two objects. The recorder resumes from the spool.
 func (r *Recording) Spill(dir string) {
 	r.T.Helper()
 	r.SpillTo(spool.Options{Dir: dir, MaxBytes: 1 << 20})
 }
 
-// SpillTo is Spill to a folder that may be read-only.
+// SpillTo is Spill with options for the spool.
 func (r *Recording) SpillTo(folder spool.Options) {
 	r.T.Helper()
 	r.Folder = &spooling.Folder{Options: folder, Log: slog.New(slog.DiscardHandler), Metrics: r.Options.Metrics}
@@ -94,7 +95,7 @@ func (r *Recording) SpillTo(folder spool.Options) {
 	r.Queue = deltafifo.New(o)
 }
 
-// Die ends the process, and leaves what is in the spool. Another recorder begins.
+// Die ends the recorder without draining, and starts a new one. The entries in the spool stay.
 func (r *Recording) Die() {
 	r.T.Helper()
 	require.NoError(r.T, r.Folder.Close())
@@ -102,7 +103,7 @@ func (r *Recording) Die() {
 	r.Open()
 }
 
-// LeaveOut gives the recorder a rule before any stream is opened, "" for none.
+// LeaveOut sets the exclusion rule of the recorder, "" for none. Call it before a stream is opened.
 func (r *Recording) LeaveOut(rule string) {
 	r.T.Helper()
 	var rules []string
@@ -115,7 +116,7 @@ func (r *Recording) LeaveOut(rule string) {
 	r.Streams = stream.NewSet(r.Options)
 }
 
-// Redact gives the recorder rules of redaction before any stream is opened.
+// Redact sets the redaction rules of the recorder. Call it before a stream is opened.
 func (r *Recording) Redact(secrets redact.Secrets, paths ...string) {
 	r.T.Helper()
 	parsed, err := redact.ParsePaths(paths)
@@ -125,7 +126,7 @@ func (r *Recording) Redact(secrets redact.Secrets, paths ...string) {
 	r.Streams = stream.NewSet(r.Options)
 }
 
-// OpenStream gives the stream of a resource.
+// OpenStream opens and returns the stream of a resource.
 func (r *Recording) OpenStream(resource kube.Resource) *stream.Stream {
 	r.T.Helper()
 	st, _, err := r.Streams.Open(r.T.Context(), resource, "")
@@ -133,14 +134,14 @@ func (r *Recording) OpenStream(resource kube.Resource) *stream.Stream {
 	return st
 }
 
-// Follow gives the stream of a resource, and what takes objects as Served gives them.
+// Follow returns the stream of a resource, and a FIFO for objects that Served makes.
 func (r *Recording) Follow(resource, kind string) (*stream.Stream, *deltafifo.FIFO) {
 	r.T.Helper()
 	st := r.OpenStream(kube.Resource{Name: resource, Kind: kind, Version: "v1", Namespaced: true})
 	return st, r.Queue.FIFO(st.FIFOOptions())
 }
 
-// Feed is Follow for objects as the API server serves them, before they are redacted.
+// Feed is Follow with a FIFO for objects as the API server serves them. The FIFO redacts them.
 func (r *Recording) Feed(resource kube.Resource) (*stream.Stream, *deltafifo.FIFO) {
 	r.T.Helper()
 	st := r.OpenStream(resource)
@@ -149,7 +150,7 @@ func (r *Recording) Feed(resource kube.Resource) (*stream.Stream, *deltafifo.FIF
 	return st, r.Queue.FIFO(o)
 }
 
-// Pump writes what is queued.
+// Pump writes all queued entries.
 func (r *Recording) Pump() {
 	r.T.Helper()
 	for r.Queue.Stats().Entries+r.Queue.Stats().Spooled > 0 {
@@ -159,7 +160,7 @@ func (r *Recording) Pump() {
 	}
 }
 
-// Await writes the next entry of the queue as soon as it is there.
+// Await waits for the next entry of the queue and writes it.
 func (r *Recording) Await() {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.T.Context(), 5*time.Minute)
@@ -169,7 +170,7 @@ func (r *Recording) Await() {
 	r.Write(entries)
 }
 
-// Write writes the oldest entries, with the spool's offset behind them.
+// Write commits the oldest entries of the queue, with the offset of the spool after them.
 func (r *Recording) Write(entries []deltafifo.Entry) {
 	r.T.Helper()
 	items, err := stream.Items(entries)
@@ -181,14 +182,14 @@ func (r *Recording) Write(entries []deltafifo.Entry) {
 	r.Queue.Done(len(entries))
 }
 
-// Told gives the deltas from a seq on, and the days that were swept.
-func (r *Recording) Told(from int) (deltas, sweeps []string) {
+// Recorded returns the deltas from a seq on, and the days that were swept.
+func (r *Recording) Recorded(from int) (deltas, sweeps []string) {
 	r.T.Helper()
 	return r.Texts(`SELECT trim(concat_ws(' ', type, source, resource, name, version)) FROM kuberewind.deltas WHERE seq >= $1 ORDER BY resource, name, seq`, from),
 		r.Texts(`SELECT concat_ws(' ', day, objects) FROM kuberewind.sweeps ORDER BY day`)
 }
 
-// Texts reads a column of the record.
+// Texts returns the column of text that a query selects.
 func (r *Recording) Texts(sql string, args ...any) []string {
 	r.T.Helper()
 	rows, err := r.Conn.Query(r.T.Context(), sql, args...)
@@ -198,7 +199,7 @@ func (r *Recording) Texts(sql string, args ...any) []string {
 	return texts
 }
 
-// Served is an object as the queue holds it.
+// Served returns an object as the queue holds it.
 func Served(t *testing.T, kind, name string, rv int) *kube.Object {
 	t.Helper()
 	o := &kube.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: fmt.Sprint(rv)}}
