@@ -22,7 +22,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
-// eraseFlags are as they were given.
+// eraseFlags holds the flags of the command line, not yet checked.
 type eraseFlags struct {
 	output    outputFlag
 	valueFile string
@@ -38,29 +38,29 @@ func (p *program) eraseCommand() *cobra.Command {
 		Use:   "erase",
 		Short: "Remove a leaked value from the whole record",
 		Long: "Remove a leaked value from the whole record of a cluster: from each version of each object, from patches and their old values,\n" +
-			"from checkpoints, and from the recorded discovery. \"[erased N]\" takes its place. The value is also found within a longer text,\n" +
-			"in JSON in a text, and in base64. Without --yes nothing is changed: the affected rows are shown.\n\n" +
-			"--database names the login that owns the record; no other can change it. The record keeps who erased, when, why and which rows\n" +
-			"(the view erasures), in the chain that \"replay verify\" checks, but not the value. A running recorder holds the value in\n" +
-			"memory: it ends with exit code 4 and has to be started again. Older copies stay in backups, replicas and the write-ahead\n" +
-			"log. They stay in the files of the database until VACUUM FULL: see docs/retention.md.\n\n" +
-			"Exit codes: 0 done, or shown; 1 failed, and nothing was changed; 3 the database cannot be used.",
+			"from checkpoints, and from the recorded discovery. The command writes \"[erased N]\" in its place. It also finds the value within\n" +
+			"a longer text, in JSON in a text, and in base64. Without --yes it changes nothing and shows the affected rows.\n\n" +
+			"--database must name the login that owns the record; no other login can change it. The record keeps who erased, when, why and\n" +
+			"which rows (the view erasures), in the chain that \"replay verify\" checks, but not the value. A running recorder holds the value\n" +
+			"in memory: it ends with exit code 4; start it again. Older copies stay in backups, replicas and the write-ahead log.\n" +
+			"They stay in the files of the database until VACUUM FULL: see docs/retention.md.\n\n" +
+			"Exit codes: 0 done, or the affected rows were shown; 1 failed, and nothing was changed; 3 the database cannot be used.",
 		Example: `  recorder erase --value-from-file leaked.txt
   pass show db | recorder erase --value-from-file - --in secrets/shop/db --reason 'ticket 4711' --yes`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.erase(cmd, f) },
 	}
 	f.output.add(cmd)
-	cmd.Flags().StringVar(&f.valueFile, "value-from-file", "", "file that holds the value, - for the standard input; a line end after it is not part of it")
-	cmd.Flags().StringVar(&f.in, "in", "", "only there: resource[.group][/namespace[/name]]; without a group in every group, with a trailing dot in the core group")
-	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "only there: a JSON pointer, * for every member or element; may be given again")
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record, so without the value; needed with --yes")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "erase; there is no way back")
+	cmd.Flags().StringVar(&f.valueFile, "value-from-file", "", "file that holds the value, - for the standard input; a line end at the end is not part of the value")
+	cmd.Flags().StringVar(&f.in, "in", "", "erase only in resource[.group][/namespace[/name]]; without a group: in every group; with a trailing dot: in the core group")
+	cmd.Flags().StringArrayVar(&f.paths, "path", nil, "erase only at this JSON pointer, * for every member or element; can be repeated")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why; the record keeps this text, so it must not contain the value; required with --yes")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "erase; this cannot be undone")
 	concerns(cmd, append(databaseSettings, "cluster-name", "redaction-key-file", "spool-dir")...)
 	return cmd
 }
 
-// value reads what is to go. It is no flag: those show in lists of processes, and in the history of the shell.
+// value reads the value to erase. No flag carries the value itself: lists of processes and the history of the shell show flags.
 func (p *program) value(f *eraseFlags) (text []byte, err error) {
 	switch f.valueFile {
 	case "":
@@ -76,18 +76,18 @@ func (p *program) value(f *eraseFlags) (text []byte, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
 }
 
-// mostValue is more than an object of Kubernetes can be.
-const mostValue = 2 << 20
+// maxValue is larger than any object of Kubernetes.
+const maxValue = 2 << 20
 
 func readValue(from io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, mostValue+1))
-	if err == nil && len(text) > mostValue {
-		err = fmt.Errorf("the value is longer than %d bytes, and no object of Kubernetes is", mostValue)
+	text, err := io.ReadAll(io.LimitReader(from, maxValue+1))
+	if err == nil && len(text) > maxValue {
+		err = fmt.Errorf("the value is longer than %d bytes; no object of Kubernetes is that long", maxValue)
 	}
 	return text, err
 }
 
-// readValueFile takes no device: some have no end.
+// readValueFile refuses devices, because some never end.
 func readValueFile(path string) (text []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *program) erase(cmd *cobra.Command, f eraseFlags) error {
 		return err
 	}
 	if f.yes && f.reason == "" {
-		return mistake(cmd, errors.New("say why, with --reason: it is put on record"))
+		return mistake(cmd, errors.New("say why, with --reason: the record keeps the reason"))
 	}
 	text, err := p.value(&f)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Conn is what Erase needs of a connection. Its login owns the tables.
+// Conn is a connection whose login owns the tables.
 type Conn interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -24,67 +24,69 @@ type Conn interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Options say what is to go, from where, and why.
+// Options set the value to erase, where to erase it, and why.
 type Options struct {
 	// Cluster is the number of the cluster.
 	Cluster int32
-	// Value is what is to go, also as a part of longer texts.
+	// Value is the value to erase, also as a part of longer texts.
 	Value []byte
 	// Keyed makes fingerprints, with a key that is not in the database.
 	Keyed func(text []byte) []byte
-	// In is resource[.group][/namespace[/name]], or empty for all objects, and what the server said of itself. Without a group it is every group; a trailing dot means the
-	// core group. The namespace of cluster-scoped objects is empty.
+	// In limits the erasure to resource[.group][/namespace[/name]]. Without a group it means every group; a trailing dot means the core group.
+	// The namespace of cluster-scoped objects is empty. If In is empty, the erasure covers all objects and the recorded documents of the
+	// server.
 	In string
-	// Paths are where in the objects, as patch.ParsePath reads them; none for everywhere.
+	// Paths limit the erasure to places in the objects, in the form of patch.ParsePath. None means everywhere.
 	Paths []string
-	// Reason is put on record.
+	// Reason is recorded.
 	Reason string
-	// Recorder and Version say which program did it, as in epochs.
+	// Recorder and Version name the program, as in epochs.
 	Recorder, Version string
-	// DryRun says what would go, and changes nothing.
+	// DryRun reports the changes and makes none.
 	DryRun bool
 }
 
-// An Object is a life that held the value.
+// Object is a life that held the value.
 type Object struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	Deltas    int64  `json:"deltas"`
-	// Holds says that the object lives, and that its newest version on record held the value. The object in the cluster still
-	// has it, and its next version would bring it again.
+	// Holds is true if the object lives and its newest version on record held the value. The object in the cluster still has the value then,
+	// and its next version would record it again.
 	Holds bool `json:"holds"`
-	// Paths are where that version held it.
+	// Paths are the places in that version that held the value.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// A Report is what was done.
+// Report is the result of an erasure.
 type Report struct {
 	DryRun bool `json:"dryRun"`
-	// Erasure is its number, 0 if there was nothing to do, or with DryRun.
+	// Erasure is the number of the erasure. It is 0 if there was nothing to erase, and with DryRun.
 	Erasure int64    `json:"erasure,omitempty"`
 	Deltas  int64    `json:"deltas"`
 	Objects []Object `json:"objects"`
-	// Documents are those of the server, and lives whose owners held the value though their first version was dropped.
+	// Documents counts the documents of the server that held the value. It also counts lives whose owners held it and whose first version was
+	// dropped.
 	Documents   int64 `json:"documents"`
 	Checkpoints int64 `json:"checkpoints"`
-	// Days are those whose partitions hold what was changed.
+	// Days are the days whose partitions hold changed rows.
 	Days []string `json:"days"`
-	// Named are objects whose name or namespace holds the value. Told counts all other texts that hold it: gaps, streams,
+	// Named counts objects whose name or namespace holds the value. Mentions counts all other texts that hold it: gaps, streams,
 	// configurations, names of managers, and reasons of prunes and erasures. All of these stay.
-	Named int64 `json:"named"`
-	Told  int64 `json:"told"`
+	Named    int64 `json:"named"`
+	Mentions int64 `json:"told"`
 }
 
 var (
 	// ErrNotOwner says that the login may not change the record.
 	ErrNotOwner = errors.New("only the owner of the record may erase from it")
-	// ErrScope says that In or Paths cannot be read.
+	// ErrScope says that In or Paths cannot be parsed.
 	ErrScope = errors.New("no such place")
 )
 
-// Erase takes the value out of the record. It looks for it while recorders go on, and stops them for the time of the change.
+// Erase removes the value from the record. While it scans for the value, recorders go on. While it changes rows, no recorder can commit.
 func Erase(ctx context.Context, conn Conn, o Options) (Report, error) {
 	e, err := newErasing(conn, o)
 	if err == nil {
@@ -104,13 +106,13 @@ type erasing struct {
 	report  Report
 
 	objects map[int64]bool // object_id of lives whose rows may hold the value
-	scanned int64          // seq up to which was looked
+	scanned int64          // seq up to which the rows were scanned
 	managed int64          // deltas whose manager, hint or subresource holds the value
 	first   int64          // lowest seq that was changed
 	days    map[string]bool
 }
 
-// A scope says of which objects. Nil stands for any.
+// scope selects objects. A nil field selects any.
 type scope struct{ resource, group, namespace, name *string }
 
 func newErasing(conn Conn, o Options) (*erasing, error) {
@@ -118,7 +120,7 @@ func newErasing(conn Conn, o Options) (*erasing, error) {
 	for _, text := range o.Paths {
 		path, err := patch.ParsePath(text)
 		if err != nil || text == "" {
-			return nil, fmt.Errorf("%w: %q is no path such as /spec/containers/*/env", ErrScope, text)
+			return nil, fmt.Errorf("%w: %q is not a path such as /spec/containers/*/env", ErrScope, text)
 		}
 		paths = append(paths, path)
 	}
@@ -130,17 +132,17 @@ func newErasing(conn Conn, o Options) (*erasing, error) {
 	if e.scope, err = parseScope(o.In); err != nil {
 		return nil, err
 	}
-	return e, e.unsaid()
+	return e, e.checkTexts()
 }
 
-// unsaid refuses what would put the value on record.
-func (e *erasing) unsaid() error {
+// checkTexts refuses options that hold the value, because the erasure records their texts.
+func (e *erasing) checkTexts() error {
 	if e.value.in(e.options.Reason) {
-		return fmt.Errorf("%w: it is part of the reason, which is put on record", ErrValue)
+		return fmt.Errorf("%w: it is part of the reason, which is recorded", ErrValue)
 	}
 	for _, place := range append([]string{e.options.In}, e.options.Paths...) {
 		if e.value.in(place) || e.value.in(pointerPlain.Replace(place)) {
-			return fmt.Errorf("%w: it is part of the place to look in, which is put on record: leave that out, or name a place above it", ErrValue)
+			return fmt.Errorf("%w: it is part of the place to erase in, which is recorded: omit the place, or name a higher one", ErrValue)
 		}
 	}
 	return nil
@@ -168,14 +170,14 @@ func parseScope(in string) (s scope, err error) {
 	return s, nil
 }
 
-// everything reports whether nothing was left out.
+// everything reports whether the erasure covers the whole record.
 func (e *erasing) everything() bool { return e.options.In == "" && len(e.options.Paths) == 0 }
 
 func (e *erasing) run(ctx context.Context) error {
 	if err := e.owner(ctx); err != nil {
 		return err
 	}
-	// Rows on record do not change. So the long scan comes first, and holds nobody up.
+	// Rows on record do not change. So the long scan can run before the transaction, and blocks no recorder.
 	if err := e.scan(ctx, e.conn); err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (e *erasing) owner(ctx context.Context) error {
 	return err
 }
 
-// dry goes through the lives and changes nothing.
+// dry fills the report and changes nothing.
 func (e *erasing) dry(ctx context.Context) error {
 	e.value.marker = markerOf(0)
 	if err := e.lives(ctx, e.conn, func(context.Context, *rewritten) error { return nil }); err != nil {
@@ -221,9 +223,9 @@ func (e *erasing) dry(ctx context.Context) error {
 }
 
 func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
-	// A maker of a checkpoint has this lock in a weaker mode, and reads the record as it was at its begin. It has to end first,
-	// and none may begin. A writer of counts has the lock, too, and then looks for a new erasure. The lock holds up no reader
-	// and, while it waits, no recorder.
+	// A checkpoint maker holds this lock in a weaker mode, and reads the record as of its start. It must end first, and no other may start. A
+	// writer of counts takes the lock, too, and then checks for a new erasure. The lock blocks no reader. While it waits, it blocks no
+	// recorder.
 	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
 		LOCK TABLE kuberewind.checkpoints, kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 		return err
@@ -232,7 +234,7 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	// The rows that came meanwhile.
+	// Scan the rows that recorders wrote since the first scan.
 	if err := e.scan(ctx, tx); err != nil {
 		return err
 	}
@@ -272,7 +274,8 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	return head.End(ctx, x, e.options.Recorder, e.options.Version)
 }
 
-// disown takes the value out of the owners of lives whose first version was dropped. Nothing reads these. They count as documents.
+// disown removes the owners of lives whose first version was dropped, if they hold the value. No query reads these owners. The report counts
+// them as documents.
 func (e *erasing) disown(ctx context.Context, db querier) error {
 	if !e.everything() {
 		return nil
@@ -288,7 +291,7 @@ func (e *erasing) disown(ctx context.Context, db querier) error {
 	return err
 }
 
-// lives goes through all lives that may hold the value, in order.
+// lives erases from all lives that may hold the value, in order.
 func (e *erasing) lives(ctx context.Context, db querier, change func(context.Context, *rewritten) error) error {
 	ids := make([]int64, 0, len(e.objects))
 	for id := range e.objects {
@@ -314,5 +317,5 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// dayOf is the UTC day whose partition holds a delta.
+// dayOf returns the UTC day whose partition holds a delta.
 func dayOf(observed time.Time) string { return observed.UTC().Format(time.DateOnly) }

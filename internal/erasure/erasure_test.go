@@ -28,10 +28,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// leaked has what JSON escapes, once inside of a string and twice inside of an object inside of a string.
+// leaked holds characters that JSON escapes: once in a string, and twice in an object within a string.
 const leaked = `hunter2-"sesame"<open>`
 
-// A scene is a record of two days.
+// scene is a record of two days.
 type scene struct {
 	*testing.T
 	*booktest.Book
@@ -46,16 +46,16 @@ func newScene(t *testing.T) *scene {
 	return &scene{T: t, Book: b, admin: b.DB.Pool(t)}
 }
 
-// version is an event of a pod whose spec has these members.
+// version returns an event of a pod whose spec has these members.
 func (s *scene) version(kind delta.Type, name string, members ...string) postgres.Item {
 	s.Helper()
 	return s.Item("pods", kind, delta.SourceWatch, s.Next("pods", "shop", name, "uid-of-"+name, "", `,"spec":{`+strings.Join(members, ",")+`}`))
 }
 
-// quote is text in JSON.
+// quote returns a text as a JSON string.
 func quote(text string) string { return string(patch.Quote([]byte(text))) }
 
-// leak has pods with the value in every place where it can be, over two days, and some without.
+// leak records pods that hold the value in every possible place, over two days, and pods without it.
 func (s *scene) leak() {
 	s.Helper()
 	env := `"args":[` + quote("--password="+leaked+"!") + `,"-v"]`
@@ -98,7 +98,7 @@ func (s *scene) erased(o erasure.Options) erasure.Report {
 	return report
 }
 
-// where gives the tables that hold a text.
+// where returns the tables that hold a text.
 func (s *scene) where(text string) (tables []string) {
 	s.Helper()
 	rows, err := s.admin.Query(s.Context(), "SELECT relname::text FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'r' ORDER BY 1")
@@ -122,7 +122,7 @@ func (s *scene) chain() verify.ChainReport {
 	return report
 }
 
-// holds checks everything.
+// holds verifies the whole record.
 func (s *scene) holds() *history.Record {
 	s.Helper()
 	record, err := history.Open(s.Context(), s.DB.URL(), history.Options{})
@@ -136,7 +136,7 @@ func (s *scene) holds() *history.Record {
 	return record
 }
 
-// specs gives what each version of a pod has in its spec.
+// specs returns the spec of each version of a pod.
 func (s *scene) specs(name string) (specs []string) {
 	s.Helper()
 	rows, err := s.admin.Query(s.Context(), "SELECT object ->> 'spec' FROM kuberewind.history('test', '', 'pods', 'shop', $1) ORDER BY seq", name)
@@ -171,14 +171,14 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	require.Equal(t, []string{"2026-03-01", "2026-03-02"}, report.Days)
 	var counted, days int
 	require.NoError(t, s.admin.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM kuberewind.activity), (SELECT count(*) FROM kuberewind.days)`).Scan(&counted, &days))
-	require.Equal(t, days-2, counted, "what was counted of days that changed is counted again")
+	require.Equal(t, days-2, counted, "the counts of changed days are dropped")
 	require.Equal(t, []erasure.Object{
 		{Resource: "pods", Namespace: "shop", Name: "leaky", UID: "uid-of-leaky", Deltas: 6},
 		{Resource: "pods", Namespace: "shop", Name: "gone", UID: "uid-of-gone", Deltas: 3},
 		{Resource: "pods", Namespace: "shop", Name: "live", UID: "uid-of-live", Deltas: 1, Holds: true, Paths: []string{"/spec/args/0"}},
 	}, report.Objects)
 	planned.DryRun, planned.Erasure = false, 1
-	require.Equal(t, report, planned, "what was said before is what was done")
+	require.Equal(t, report, planned, "a dry run reports the same")
 
 	require.Empty(t, s.where("hunter2-"))
 	require.Empty(t, s.where(encoded))
@@ -199,7 +199,7 @@ func TestErasedValueIsNowhereAndEveryVersionHolds(t *testing.T) {
 	require.Equal(t, "test 1 t ticket 7  32 10 3 1 7", text)
 }
 
-func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
+func TestARunningRecorderIsFencedAndTheNextGoesOn(t *testing.T) {
 	s := newScene(t)
 	s.leak()
 	batch, err := s.Sink.Encode([]postgres.Item{{Kind: postgres.Position, Stream: s.Stream("pods").ID(), Observed: s.Now, Position: fmt.Sprint(s.RV)}})
@@ -212,13 +212,13 @@ func TestRecorderThatRanMeanwhileIsFencedAndTheNextGoesOn(t *testing.T) {
 	s.erased(erasure.Options{})
 	_, noted, err = postgres.ReadOffset(s.Context(), s.admin, s.Config.ClusterUID)
 	require.NoError(t, err)
-	require.Equal(t, postgres.Offset{}, noted, "no spool of before is written: it may hold the value")
+	require.Equal(t, postgres.Offset{}, noted, "no older spool may be written: it may hold the value")
 	_, err = s.Try(s.version(delta.Updated, "live", `"n":2`))
 	require.ErrorIs(t, err, postgres.ErrFenced)
 	s.RV--
 	s.Open()
 	s.Commit(s.version(delta.Updated, "live", `"n":2`))
-	require.Empty(t, s.where("hunter2-"), "the patch of the next version would have called it old")
+	require.Empty(t, s.where("hunter2-"), "the patch of the next version would have held it as an old value")
 	s.holds()
 	require.Equal(t, []string{`{"args": ["--password=[erased 1]!", "-v"]}`, `{"n": 2}`}, s.specs("live"))
 }
@@ -242,7 +242,7 @@ func TestAValueThatIsRecordedDuringTheErasureIsErasedToo(t *testing.T) {
 	tx, err := s.admin.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = tx.Exec(t.Context(), "LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE") // as one who makes a checkpoint
+	_, err = tx.Exec(t.Context(), "LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE") // as a checkpoint maker does
 	require.NoError(t, err)
 	done := make(chan erasure.Report)
 	go func() {
@@ -316,7 +316,7 @@ func TestErasureKeepsToItsScope(t *testing.T) {
 	s.holds()
 }
 
-func TestOldestKeyframeLosesTheValueFromAPatchThatNothingIsLeftUnder(t *testing.T) {
+func TestTheOldestKeyframeLosesTheValueFromAPatchWithoutBase(t *testing.T) {
 	s := newScene(t)
 	keep := `"keep":"` + strings.Repeat("what stays the same ", 10) + `"`
 	s.Commit(s.version(delta.Added, "pod", keep, `"x/y":"the-secret"`, `"the-secret/key":1`, `"the-secret/list":["one","another"]`))
@@ -345,19 +345,19 @@ func TestErasureIsRefusedWhole(t *testing.T) {
 		require.ErrorContains(t, err, reason)
 	}
 	for _, o := range []erasure.Options{
-		{Reason: "somebody committed " + leaked}, {Reason: base64.StdEncoding.EncodeToString([]byte(leaked))}, {In: "pods/shop/" + leaked}, {Paths: []string{"/spec/n", "/spec/" + leaked}},
+		{Reason: "a user committed " + leaked}, {Reason: base64.StdEncoding.EncodeToString([]byte(leaked))}, {In: "pods/shop/" + leaked}, {Paths: []string{"/spec/n", "/spec/" + leaked}},
 		{Paths: []string{"/spec/a~1secret~0"}, Value: []byte("a/secret~")},
 	} {
 		_, err := s.erase(o)
 		require.ErrorIs(t, err, erasure.ErrValue)
-		require.ErrorContains(t, err, "which is put on record")
+		require.ErrorContains(t, err, "which is recorded")
 	}
 	_, err := s.erase(erasure.Options{Paths: []string{"spec"}})
 	require.ErrorIs(t, err, erasure.ErrScope)
 	_, err = s.erase(erasure.Options{In: "/shop"})
 	require.ErrorIs(t, err, erasure.ErrScope)
 
-	// The last row of all is damaged: those before it were changed by then.
+	// The last row is damaged, so the erasure has changed the other rows before it fails.
 	_, err = s.admin.Exec(t.Context(), "UPDATE kuberewind.deltas_data SET digest = decode(repeat('00', 16), 'hex') WHERE seq = (SELECT max(seq) FROM kuberewind.deltas_data)")
 	require.NoError(t, err)
 	_, err = s.erase(erasure.Options{In: "pods"})
@@ -383,7 +383,7 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 	}
 }
 
-func TestTheReportSaysWhereTheValueStays(t *testing.T) {
+func TestTheReportCountsTextsThatKeepTheValue(t *testing.T) {
 	s := newScene(t)
 	const secret = "the-secret"
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -391,16 +391,16 @@ func TestTheReportSaysWhereTheValueStays(t *testing.T) {
 	interrupted.Marker.Detail = "not " + secret
 	s.Commit(s.version(delta.Added, secret, `"n":1`), postgres.Item{Stream: interrupted.Stream, Kind: postgres.Excluded, UID: "left-out", Key: "shop/" + secret}, interrupted)
 	report := s.erased(erasure.Options{Value: []byte(secret)})
-	require.Equal(t, []int64{0, 2, 2}, []int64{report.Deltas, report.Named, report.Told})
+	require.Equal(t, []int64{0, 2, 2}, []int64{report.Deltas, report.Named, report.Mentions})
 
 	_, err := s.admin.Exec(t.Context(), "UPDATE kuberewind.gaps_data SET detail = $1 WHERE detail <> ''", "not "+encoded)
 	require.NoError(t, err)
 	_, err = s.admin.Exec(t.Context(), "UPDATE kuberewind.streams SET detail = $1", "not "+encoded)
 	require.NoError(t, err)
-	require.Equal(t, int64(2), s.erased(erasure.Options{Value: []byte(secret)}).Told, "in any form")
+	require.Equal(t, int64(2), s.erased(erasure.Options{Value: []byte(secret)}).Mentions, "in any form")
 }
 
-func TestTheReportCountsManagersThatAreCalledLikeTheValue(t *testing.T) {
+func TestTheReportCountsManagersWhoseNameHoldsTheValue(t *testing.T) {
 	s := newScene(t)
 	v := s.version(delta.Added, "pod", `"n":"the-secret"`)
 	o := v.Object.(*booktest.Object)
@@ -408,12 +408,12 @@ func TestTheReportCountsManagersThatAreCalledLikeTheValue(t *testing.T) {
 	s.Commit(v)
 	for range 2 {
 		report := s.erased(erasure.Options{Value: []byte("the-secret")})
-		require.Equal(t, int64(1), report.Told, "it is in the digest of its batch")
+		require.Equal(t, int64(1), report.Mentions, "it is in the digest of its batch")
 	}
 	s.holds()
 }
 
-func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
+func TestBase64OfAFileIsErasedWithItsLineEnd(t *testing.T) {
 	s := newScene(t)
 	values := []string{"hunter2sesame", "hunter2-sesame", "hunter2--sesame"}
 	for i, value := range values {
@@ -430,7 +430,7 @@ func TestBase64OfAFileGoesWithItsLineEnd(t *testing.T) {
 	s.holds()
 }
 
-func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
+func TestErasureRemovesTheValueFromOwnersOfLives(t *testing.T) {
 	s := newScene(t)
 	owned := s.version(delta.Added, "owned", `"n":1`)
 	o := owned.Object.(*booktest.Object)
@@ -446,9 +446,9 @@ func TestErasureTakesTheValueOutOfTheOwnersOfLives(t *testing.T) {
 	require.Contains(t, s.where("hunter2-"), "lives")
 
 	require.Equal(t, int64(1), s.erased(erasure.Options{DryRun: true}).Documents)
-	require.Zero(t, s.erased(erasure.Options{In: "pods/shop/owned"}).Documents, "it is of that object alone")
+	require.Zero(t, s.erased(erasure.Options{In: "pods/shop/owned"}).Documents, "the erasure covers only that object")
 	require.Contains(t, s.where("hunter2-"), "lives")
-	require.Equal(t, int64(1), s.erased(erasure.Options{}).Documents, "it is on record, though no delta has the value any more")
+	require.Equal(t, int64(1), s.erased(erasure.Options{}).Documents, "the record still holds it, although no delta does")
 	require.Empty(t, s.where("hunter2-"))
 	s.holds()
 	var owners []string

@@ -18,16 +18,16 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A rewritten is a delta as it is without the value.
+// rewritten is a delta without the value.
 type rewritten struct {
 	chain.ErasedDelta
 	observed             time.Time
 	patch, object, exact []byte
-	first                bool     // of its life
-	owners               []string // of the version, if it is the first
+	first                bool     // it is the first delta of its life
+	owners               []string // the owners in the version, if it is the first
 }
 
-// stored is one on record.
+// stored is a delta on record.
 type stored struct {
 	seq                          int64
 	observed                     time.Time
@@ -36,10 +36,10 @@ type stored struct {
 	digest, patch, object, exact []byte
 }
 
-// rowsAtOnce bounds what of a life is held: versions of one object are up to a megabyte or two.
+// rowsAtOnce bounds the rows of a life in memory. Versions of one object can have one or two megabytes.
 const rowsAtOnce = 64
 
-// life folds one life twice, with and without the value, and has the rows changed that are not the same.
+// life folds one life twice, with and without the value. It calls change for each row that differs.
 func (e *erasing) life(ctx context.Context, db querier, id int64, change func(context.Context, *rewritten) error) error {
 	object := Object{}
 	var group string
@@ -116,13 +116,13 @@ func (e *erasing) rows(ctx context.Context, db querier, id, after int64) ([]stor
 	})
 }
 
-// A folding is one life, up to a row.
+// folding is the state of folding one life, after a row.
 type folding struct {
 	value         *value
 	before, clean patch.Doc // the version on record, and without the value
 }
 
-// row goes one row further; nil says that it stays as it is.
+// row folds the next row. It returns the row without the value, or nil if the row does not change.
 func (f *folding) row(d *stored) (*rewritten, error) {
 	doc, err := fold.Row{RV: d.rv, Patch: d.patch, Object: d.object, Exact: d.exact}.Checked(f.before, d.digest)
 	if err != nil {
@@ -152,10 +152,10 @@ func (f *folding) row(d *stored) (*rewritten, error) {
 	return w, nil
 }
 
-// patch gives the patch between two versions without the value, and whether the whole object has to stand beside it.
+// patch returns the patch between two versions without the value, and whether the row must also hold the whole object.
 func (f *folding) patch(d *stored, base patch.Doc, whole bool) ([]byte, bool, error) {
 	if base == nil {
-		// A keyframe whose version before was dropped.
+		// This row is a keyframe, and the previous version was dropped.
 		text, err := f.value.operations(d.patch)
 		return text, whole, err
 	}
@@ -170,7 +170,7 @@ func (f *folding) patch(d *stored, base patch.Doc, whole bool) ([]byte, bool, er
 	return safe, whole || replaced, nil
 }
 
-// keyframe gives the columns of a keyframe.
+// keyframe returns the columns of a keyframe.
 func keyframe(doc patch.Doc) (object, exact []byte) {
 	object, changed := patch.SafeForSQL(doc)
 	if changed {
@@ -179,10 +179,10 @@ func keyframe(doc patch.Doc) (object, exact []byte) {
 	return object, nil
 }
 
-// maxPlaces bounds how many places are reported of one object.
+// maxPlaces is the maximum number of places that the report lists for one object.
 const maxPlaces = 10
 
-// places says where two versions differ.
+// places returns the paths at which two versions differ.
 func places(from, to patch.Doc) []string {
 	change, err := patch.Diff(from, to)
 	if err != nil {

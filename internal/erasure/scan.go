@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// scan finds the lives of which a row may hold the value, among those after what was scanned before.
+// scan finds the lives with rows that may hold the value. It scans the rows after the previous scan.
 func (e *erasing) scan(ctx context.Context, db querier) error {
 	var last int64
 	if err := db.QueryRow(ctx, `SELECT seq FROM kuberewind.heads WHERE cluster = $1`, e.options.Cluster).Scan(&last); err != nil {
@@ -72,26 +72,27 @@ func textsOf(all [][]byte) []string {
 	return out
 }
 
-// named counts what keeps the value: the digests of batches cover names, and what was said of gaps.
+// named counts the texts that keep the value. They cannot change, because the digests of batches cover names and the details of gaps.
 func (e *erasing) named(ctx context.Context, db querier) error {
 	err := db.QueryRow(ctx, `
 		WITH keeps (kind, text) AS (
 			SELECT 'name', concat_ws(' ', namespace, name) FROM kuberewind.lives WHERE cluster = $1
 			UNION ALL SELECT 'name', concat_ws(' ', namespace, name) FROM kuberewind.exclusions WHERE cluster = $1
-			UNION ALL SELECT 'told', detail FROM kuberewind.gaps_data WHERE cluster = $1
-			UNION ALL SELECT 'told', concat_ws(' ', detail, filter) FROM kuberewind.streams WHERE cluster = $1
-			UNION ALL SELECT 'told', config::text FROM kuberewind.epochs WHERE cluster = $1
-			UNION ALL SELECT 'told', reason FROM kuberewind.prunes_data WHERE cluster = $1
-			UNION ALL SELECT 'told', concat_ws(' ', reason, scope) FROM kuberewind.erasures_data WHERE cluster = $1
+			UNION ALL SELECT 'text', detail FROM kuberewind.gaps_data WHERE cluster = $1
+			UNION ALL SELECT 'text', concat_ws(' ', detail, filter) FROM kuberewind.streams WHERE cluster = $1
+			UNION ALL SELECT 'text', config::text FROM kuberewind.epochs WHERE cluster = $1
+			UNION ALL SELECT 'text', reason FROM kuberewind.prunes_data WHERE cluster = $1
+			UNION ALL SELECT 'text', concat_ws(' ', reason, scope) FROM kuberewind.erasures_data WHERE cluster = $1
 		)
-		SELECT count(*) FILTER (WHERE kind = 'name'), count(*) FILTER (WHERE kind = 'told') FROM keeps
+		SELECT count(*) FILTER (WHERE kind = 'name'), count(*) FILTER (WHERE kind = 'text') FROM keeps
 		WHERE EXISTS (SELECT FROM unnest($2::text[]) form WHERE strpos(text, form) > 0)`,
-		e.options.Cluster, textsOf(e.value.forms)).Scan(&e.report.Named, &e.report.Told)
-	e.report.Told += e.managed
+		e.options.Cluster, textsOf(e.value.forms)).Scan(&e.report.Named, &e.report.Mentions)
+	e.report.Mentions += e.managed
 	return err
 }
 
-// checkpoints drops those that hold a changed text, with all after it. They are derived; the recorder makes new ones.
+// checkpoints drops the checkpoints from the first changed row on, because they may hold a changed text. They are derived data; the recorder
+// makes new ones.
 func (e *erasing) checkpoints(ctx context.Context, db querier) error {
 	if e.first == 0 {
 		return nil
@@ -107,7 +108,8 @@ func (e *erasing) checkpoints(ctx context.Context, db querier) error {
 	return err
 }
 
-// counts drops those of the days on which something was changed: a delta may have another class now. They are derived; the recorder counts again.
+// counts drops the counts of the days with changed rows, because a delta may have another class now. They are derived data; the recorder
+// counts again.
 func (e *erasing) counts(ctx context.Context, db querier) error {
 	days := make([]string, 0, len(e.days))
 	for day := range e.days {
@@ -122,7 +124,7 @@ type document struct {
 	content []byte
 }
 
-// documents erases from what the server said of itself.
+// documents erases the value from the recorded documents of the server.
 func (e *erasing) documents(ctx context.Context, db querier) error {
 	if !e.everything() {
 		return nil
@@ -174,7 +176,7 @@ func (e *erasing) document(ctx context.Context, db querier, d document) error {
 	return nil
 }
 
-// pathsOf gives where a patch changes something.
+// pathsOf returns the paths of the operations of a patch.
 func pathsOf(change []byte) []string {
 	var operations []struct {
 		Path string `json:"path"`

@@ -14,35 +14,35 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// leastValue is how many bytes a value has at least: a shorter one stands everywhere by chance.
-const leastValue = 6
+// minValue is the minimum length of a value, in bytes. A shorter text occurs in many places by chance.
+const minValue = 6
 
-// leastRun is how many bytes in a row no form of writing may change: they are what the database is asked for.
-const leastRun = 4
+// minRun is the minimum length of the part of a form that no escaping changes, in bytes. The database searches for that part.
+const minRun = 4
 
-// ErrValue says that a value cannot be looked for.
+// ErrValue says that a value cannot be erased.
 var ErrValue = errors.New("the value cannot be erased")
 
-// identity is where an object says which it is: the record could not be read without.
+// identity lists the fields that identify an object. An erasure does not change them, because the record could not be read without them.
 var identity = []string{"/apiVersion", "/kind", "/metadata/name", "/metadata/namespace", "/metadata/uid", "/metadata/resourceVersion"}
 
-// A value is what is to go, in the forms in which objects hold it.
+// value is the value to erase, in the forms in which objects can hold it.
 type value struct {
 	forms  [][]byte // longest first
-	runs   [][]byte // one of each form's: text that holds the form holds the run, however it is escaped
-	marker []byte   // nil while nothing is to be replaced
+	runs   [][]byte // a part of each form that no escaping changes: a text that holds the form also holds the run
+	marker []byte   // the text that replaces the value; nil until it is known
 	keyed  func(text []byte) []byte
 	paths  []patch.Path // empty for everywhere
 }
 
-// newValue takes a value in three forms: as it is, in JSON inside of a string (last-applied-configuration), and in base64
-// (Secrets). A base64 form also covers the line end that a file or echo added.
+// newValue returns a value with three forms: the text itself, JSON within a string (last-applied-configuration), and base64 (Secrets). The
+// base64 forms also cover a line end that a file or echo has added.
 func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*value, error) {
-	if len(text) < leastValue {
-		return nil, fmt.Errorf("%w: it has less than %d bytes, and would be found by chance", ErrValue, leastValue)
+	if len(text) < minValue {
+		return nil, fmt.Errorf("%w: it has less than %d bytes, and would match other texts by chance", ErrValue, minValue)
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%w: it is not UTF-8, and no object holds it as it is; give the base64 text of it", ErrValue)
+		return nil, fmt.Errorf("%w: it is not UTF-8, so no object holds it in this form; give its base64 text", ErrValue)
 	}
 	for _, place := range identity {
 		for _, member := range strings.Split(place, "/") {
@@ -52,7 +52,7 @@ func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*valu
 		}
 	}
 	if bytes.Contains(markerOf(0), text) {
-		return nil, fmt.Errorf("%w: it is part of what would stand in its place", ErrValue)
+		return nil, fmt.Errorf("%w: it is part of the text that would be written in its place", ErrValue)
 	}
 	html, err := json.Marshal(string(text))
 	if err != nil {
@@ -69,8 +69,8 @@ func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*valu
 			continue
 		}
 		run := longestRun(form)
-		if len(run) < leastRun {
-			return nil, fmt.Errorf("%w: no %d bytes in a row of it are written in one way only; erase the parts of it", ErrValue, leastRun)
+		if len(run) < minRun {
+			return nil, fmt.Errorf("%w: it has no %d bytes in a row that are written in one way only; erase its parts one by one", ErrValue, minRun)
 		}
 		v.forms, v.runs = append(v.forms, form), append(v.runs, run)
 	}
@@ -78,10 +78,10 @@ func newValue(text []byte, keyed func([]byte) []byte, paths []patch.Path) (*valu
 	return v, nil
 }
 
-// markerOf is what stands where the value was.
+// markerOf returns the text that replaces the value.
 func markerOf(erasure int64) []byte { return fmt.Appendf(nil, "[erased %d]", erasure) }
 
-// longestRun gives the longest part that neither JSON, nor JSON for HTML, nor a JSON pointer escapes.
+// longestRun returns the longest part of a form that neither JSON, nor JSON for HTML, nor a JSON pointer escapes.
 func longestRun(form []byte) []byte {
 	var longest []byte
 	for _, part := range bytes.FieldsFunc(form, func(c rune) bool {
@@ -104,7 +104,7 @@ func (v *value) suspected(text []byte) bool {
 	return slices.ContainsFunc(v.runs, func(run []byte) bool { return bytes.Contains(text, run) })
 }
 
-// erased gives a document without the value. An object's identity stays.
+// erased returns a document without the value. The identity of the object stays.
 func (v *value) erased(doc patch.Doc) (patch.Doc, error) {
 	if doc == nil || !v.suspected(doc) {
 		return doc, nil
@@ -154,11 +154,12 @@ func (v *value) everywhere(doc patch.Doc) (patch.Doc, error) {
 	if out == nil {
 		return doc, nil
 	}
-	// Members may be in another order now.
+	// The members may have another order now, because their names have changed.
 	return patch.Canonical(append(out, doc[copied:]...))
 }
 
-// text replaces the value in one string. Names of members get a keyed hash of what they were beside it: two of one object stay two.
+// text replaces the value in one string. In the name of a member, the marker also holds a keyed hash of the old name. So two members of an
+// object do not get the same name.
 func (v *value) text(quoted patch.Doc, name bool) (out patch.Doc, changed bool) {
 	text, ok := patch.Unquote(quoted)
 	if !ok || !v.suspected(text) {
@@ -176,13 +177,13 @@ func (v *value) text(quoted patch.Doc, name bool) (out patch.Doc, changed bool) 
 		return nil, false
 	}
 	if !utf8.Valid(text) {
-		// Lone surrogates have no UTF-8: the string goes whole.
+		// A lone surrogate has no UTF-8 form, so the whole string is replaced.
 		replaced = marker
 	}
 	return patch.Quote(replaced), true
 }
 
-// operations erases from a patch whose base is not on record any more.
+// operations erases the value from a patch whose base is no longer on record.
 func (v *value) operations(text []byte) ([]byte, error) {
 	var operations []map[string]json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {
@@ -209,13 +210,13 @@ func (v *value) operations(text []byte) ([]byte, error) {
 	return patch.Canonical(out)
 }
 
-// The value of a token of a JSON pointer, and its spelling.
+// pointerPlain decodes a token of a JSON pointer, pointerEscaped encodes it.
 var (
 	pointerPlain   = strings.NewReplacer("~1", "/", "~0", "~")
 	pointerEscaped = strings.NewReplacer("~", "~0", "/", "~1")
 )
 
-// pointer erases from the tokens of a JSON pointer, which are names of members.
+// pointer erases the value from the tokens of a JSON pointer, which are names of members.
 func (v *value) pointer(quoted patch.Doc) patch.Doc {
 	text, _ := patch.Unquote(quoted)
 	tokens := strings.Split(string(text), "/")

@@ -13,7 +13,7 @@ import (
 
 func hashed(text []byte) []byte { return append([]byte("0123"), text...) }
 
-// texts gives each string of a JSON value, and each name of a member.
+// texts calls give for each string of a JSON value, and for each name of a member.
 func texts(value any, give func(string)) {
 	switch value := value.(type) {
 	case string:
@@ -30,7 +30,7 @@ func texts(value any, give func(string)) {
 	}
 }
 
-// Any document is a document without the value afterwards, and one that did not hold it is unchanged.
+// After the erasure, any document is valid and does not hold the value. A document that did not hold it is unchanged.
 func FuzzErased(f *testing.F) {
 	for _, doc := range []string{
 		`{"a":"the-secret","the-secret":[1,"x the-secret the-secret"],"\u0000\"the-secret":{}}`, `"the-secret"`, `["\ud800the-secret","dGhlLXNlY3JldA=="]`,
@@ -67,7 +67,7 @@ func FuzzErased(f *testing.F) {
 	})
 }
 
-func TestAStringThatIsNotUnicodeGoesWhole(t *testing.T) {
+func TestAStringThatIsNotUnicodeIsReplacedWhole(t *testing.T) {
 	v, err := newValue([]byte("the-secret"), hashed, nil)
 	require.NoError(t, err)
 	v.marker = markerOf(7)

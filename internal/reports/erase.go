@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/erasure"
 )
 
-// Erased shows what went, or would go, and kept: the files that may still hold the value.
+// Erased prints what was erased, or would be erased. Kept are paths of spooled deltas that may still hold the value.
 func Erased(out io.Writer, r erasure.Report, kept []string) error {
 	t := newTable(out)
 	for _, o := range r.Objects {
@@ -26,24 +26,24 @@ func Erased(out io.Writer, r erasure.Report, kept []string) error {
 	default:
 		done = fmt.Sprintf("erased, on record as erasure %d", r.Erasure)
 	}
-	fmt.Fprintf(out, "%d deltas of %d objects, %d documents of the server: %s; %d checkpoints that go are made again\n", r.Deltas, len(r.Objects), r.Documents, done, r.Checkpoints)
+	fmt.Fprintf(out, "%d deltas of %d objects, %d documents of the server: %s; %d checkpoints are dropped and made again\n", r.Deltas, len(r.Objects), r.Documents, done, r.Checkpoints)
 	for _, o := range r.Objects {
 		if o.Holds {
-			fmt.Fprintf(out, "Warning: %s %s/%s holds it still, and its next version would bring it back: change it there, then erase once more%s\n", o.Resource, o.Namespace, o.Name, redactions(&o))
+			fmt.Fprintf(out, "Warning: the newest version of %s %s/%s holds the value, and the next one would record it again: change the object in the cluster, then erase again%s\n", o.Resource, o.Namespace, o.Name, redactions(&o))
 		}
 	}
 	if r.Named > 0 {
-		fmt.Fprintf(out, "Warning: %d objects have it in their name or namespace, where it stays\n", r.Named)
+		fmt.Fprintf(out, "Warning: %d objects have the value in their name or namespace, where it stays\n", r.Named)
 	}
-	if r.Told > 0 {
-		fmt.Fprintf(out, "Warning: %d gaps, streams, configurations of recorders, managers of deltas, or reasons of prunes and erasures speak of it, where it stays\n", r.Told)
+	if r.Mentions > 0 {
+		fmt.Fprintf(out, "Warning: %d gaps, streams, configurations of recorders, managers of deltas, or reasons of prunes and erasures contain the value, where it stays\n", r.Mentions)
 	}
 	for _, path := range kept {
-		fmt.Fprintf(out, "Warning: what was spooled and no recorder will write may hold it: remove %s\n", path)
+		fmt.Fprintf(out, "Warning: a spool that no recorder will write may hold the value: remove %s\n", path)
 	}
 	if r.Erasure > 0 {
-		fmt.Fprintln(out, "A recorder that ran meanwhile may set its spool aside when it is started again, with the value in it: see recorder status there, and remove it.")
-		fmt.Fprintln(out, "The old rows are in the files of the database until these have run, and in its write-ahead log, replicas and backups:")
+		fmt.Fprintln(out, "If a recorder ran meanwhile, it may set its spool aside at its next start, with the value in it: run recorder status there, and remove the spool.")
+		fmt.Fprintln(out, "The old rows stay in the files of the database until these statements have run. They also stay in its write-ahead log, replicas and backups:")
 		for _, day := range r.Days {
 			fmt.Fprintf(out, "  VACUUM (FULL, ANALYZE) kuberewind.deltas_p%s;\n", strings.ReplaceAll(day, "-", ""))
 		}
@@ -52,7 +52,7 @@ func Erased(out io.Writer, r erasure.Report, kept []string) error {
 	return nil
 }
 
-// redactions are the rules that keep the value out from now on.
+// redactions returns the redaction rules that hide the value from now on.
 func redactions(o *erasure.Object) string {
 	var rules []string
 	for _, path := range o.Paths {

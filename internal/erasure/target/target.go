@@ -1,8 +1,7 @@
-// Package target finds from what a value is to be erased: the one cluster of the record, its redaction key, and what its spool
-// keeps.
+// Package target finds the target of an erasure: the one cluster of the record, its redaction key, and its spooled deltas.
 //
-// It refuses while deltas wait in the spool that a recorder is going to write: they would bring the value back, or be lost. It
-// starts no goroutine, and has no knobs.
+// It refuses the erasure while deltas wait in the spool that a recorder will write: they would bring the value back, or be lost. It starts
+// no goroutine and has no knobs.
 package target
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/spooling"
 )
 
-// Find completes the options with the cluster and its key, and gives the paths of what was spooled and will not be written.
+// Find sets the cluster and its key in the options. It returns the paths of spooled deltas that no recorder will write.
 func Find(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Options) (kept []string, err error) {
 	rows, err := conn.Query(ctx, `SELECT cluster, uid, name, key_fingerprint FROM kuberewind.clusters WHERE $1 IN ('', name) ORDER BY name`, cfg.ClusterName)
 	if err != nil {
@@ -50,21 +49,21 @@ func Find(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Opt
 	}
 	key := file.Of(uid)
 	if !bytes.Equal(key.Fingerprint(), fingerprint) {
-		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the recorder's with --redaction-key-file", name, cfg.KeyFile())
+		return nil, fmt.Errorf("cluster %s was recorded with another redaction key than %s: name the key of the recorder with --redaction-key-file", name, cfg.KeyFile())
 	}
 	o.Keyed = func(text []byte) []byte { return key.Sum("erasure", text) }
 	return keptInSpool(ctx, conn, filepath.Join(cfg.Spool(), uid), uid, fingerprint)
 }
 
-// keptInSpool gives the paths of what lies in a spool's folder and will not be written. It is an error where deltas wait that a recorder is going to write:
-// they would bring the value back, or be lost.
+// keptInSpool returns the paths of files in a spool's folder that no recorder will write. It returns an error if deltas wait that a recorder
+// will write: they would bring the value back, or be lost.
 func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerprint []byte) (kept []string, err error) {
 	left, err := spooling.Left(ctx, conn, dir, uid, fingerprint)
 	if errors.Is(err, spooling.ErrWaits) {
-		err = fmt.Errorf("%w. They may hold the value: let it write them first, kuberewind_spool_entries is 0 then", err)
+		err = fmt.Errorf("%w. They may hold the value: let it write them first, until kuberewind_spool_entries is 0", err)
 		if !errors.Is(err, spool.ErrLocked) {
 			aside := filepath.Join(dir, spool.AsidePrefix+"by-hand")
-			err = fmt.Errorf("%w. If none will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (deltas that no API server remembers become a gap)", err, aside, dir)
+			err = fmt.Errorf("%w. If no recorder will run here again, set them aside: mkdir -p %[2]s && mv %[3]s/*.seg %[2]s/ (deltas that the API server no longer has become a gap)", err, aside, dir)
 		}
 		return nil, err
 	}
