@@ -11,17 +11,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// claim is a token, and the lock of the file that keeps it.
+// claim is a token and the lock of the file that holds it.
 //
-// A recorder that was killed leaves its row behind until the term is over. If it is started again on the same data directory, it finds
-// its token there and has the row back at once. The lock proves that the former process has ended: the kernel frees it with the process.
-// A copy of the file has a lock of its own and proves nothing. So the file names its place, and in another place a new token is made.
+// The row of a killed recorder stays held until its term ends. If the recorder is restarted on the same data directory, it reads its
+// token from the file and gets the row back at once. The lock proves that the former process has ended, because the kernel frees it with
+// the process. A copy of the file has its own lock and proves nothing. So the file names its place, and in another place openClaim makes
+// a new token.
 type claim struct {
 	token string
 	lock  *flock.Flock // nil if another process has the file, or there is none
 }
 
-// openClaim reads the token of the file, or makes one. If the file cannot be used, it returns the error beside a token of this process's own.
+// openClaim reads the token from the file, or makes one. If the file cannot be used, it returns a new token together with the error.
 func openClaim(path, machine string) (c claim, err error) {
 	c.token = rand.Text()
 	if path == "" {
@@ -51,7 +52,7 @@ func openClaim(path, machine string) (c claim, err error) {
 	return c, os.WriteFile(path, []byte(c.token+"\n"+place), 0o600)
 }
 
-// placeOf tells a file from its copies, on this machine and on others.
+// placeOf returns a text that differs between a file and its copies, on this machine and on others.
 func placeOf(path, machine string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,17 +65,17 @@ func placeOf(path, machine string) (string, error) {
 	return fmt.Sprintf("%s %d %d\n", machine, stat.Dev, stat.Ino), nil
 }
 
-// thisMachine is the number of this boot. Machines that were cloned share /etc/machine-id and the name of the host, but no boot.
-// After a boot the term has passed, so nothing is lost. Systems without that number have the name of the host.
+// thisMachine returns the ID of this boot. Cloned machines share /etc/machine-id and the host name, but not the boot ID. After a reboot
+// the term has passed, so a new token costs no time. Systems without a boot ID use the host name.
 func thisMachine() string {
 	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(boot))
 	}
-	name, _ := os.Hostname() // an empty name tells machines apart by the file alone
+	name, _ := os.Hostname() // with an empty name, only the device and inode of the file differ
 	return name
 }
 
-// close lets another process have the file.
+// close unlocks the file, so that another process can use it.
 func (c claim) close() {
 	if c.lock != nil {
 		_ = c.lock.Close() // the end of the process does it as well

@@ -15,53 +15,53 @@ var ErrLost = errors.New("another recorder was elected")
 // MinTerm is the shortest term.
 const MinTerm = 3 * time.Second
 
-// Options say what is decided, and between whom.
+// Options configure an Election.
 type Options struct {
 	// Cluster is the UID of the cluster that is to be recorded.
 	Cluster string
-	// Identity names this process, for all who ask for the leader.
+	// Identity is the name of this process. Other programs read it as the name of the leader.
 	Identity string
-	// Connect opens a connection to the database, which may be a pooler's.
+	// Connect opens a connection to the database, or to a pooler.
 	Connect Connector
-	// ClaimFile keeps the claim of this process for its successor on the same data directory; empty for none.
+	// ClaimFile holds the token of this process. A later process on the same data directory reads it. Empty means no file.
 	ClaimFile string
 	// Term is how long after a renewal another process waits before it takes the row.
 	Term time.Duration
-	// Lease is held by the leader as well; nil for none.
+	// Lease is a Lease that the leader must hold, too; nil for none.
 	Lease *Lease
 	Log   *slog.Logger
 }
 
-// Election is this process's part in one.
+// Election is the part of this process in an election.
 type Election struct {
 	options Options
 	claim   claim
 	row     *row
 
-	elected chan struct{} // closed when this process was
-	waiting chan string   // who leads, first when it turns out that this process has to wait, then once in a term
-	doubted chan struct{} // this process was elected, and another has the row
-	lost    chan error    // why this process has to end, once
+	elected   chan struct{} // closed when this process is elected
+	waiting   chan string   // the name of the leader while this process waits: at first, then once in a term
+	contested chan struct{} // receives when this process was elected and another has the row
+	lost      chan error    // receives, once, why this process must end
 
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
 	// The fields below belong to the goroutine of the row.
-	leads   bool      // was elected, and has not lost
-	isOver  bool      // has lost
-	patient time.Time // until then the row is left to a leader that lost the database as this process did
-	told    time.Time // when waiting was last told
-	failing bool      // the database or the Lease, as was last logged
+	leads      bool      // this process was elected
+	isOver     bool      // another process has the Lease, so this process must end
+	yieldUntil time.Time // until then this process does not take the row, so that a leader that lost the database can renew it first
+	notified   time.Time // when waiting was last sent to
+	failing    bool      // the last log said that the database or the Lease fails
 }
 
-// Start joins. The error is that of the first connection; later ones are tried again.
+// Start joins the election. It returns an error if the first connection fails; later failures are retried.
 func Start(ctx context.Context, options Options) (*Election, error) {
 	if options.Term < MinTerm {
 		return nil, fmt.Errorf("a term of %s is below its minimum of %s", options.Term, MinTerm)
 	}
 	claim, err := openClaim(options.ClaimFile, thisMachine())
 	if err != nil {
-		options.Log.Warn("no claim to the leadership is kept: a recorder that is started again after a crash waits for --lease-duration", "error", err)
+		options.Log.Warn("no claim to the leadership is kept: after a crash, a restarted recorder waits for --lease-duration", "error", err)
 	}
 	e := &Election{
 		options: options, claim: claim,
@@ -69,7 +69,7 @@ func Start(ctx context.Context, options Options) (*Election, error) {
 			connect: options.Connect, cluster: options.Cluster, holder: options.Identity, token: claim.token,
 			term: options.Term, pace: min(time.Second, options.Term/5),
 		},
-		elected: make(chan struct{}), waiting: make(chan string, 1), doubted: make(chan struct{}, 1), lost: make(chan error, 1),
+		elected: make(chan struct{}), waiting: make(chan string, 1), contested: make(chan struct{}, 1), lost: make(chan error, 1),
 	}
 	if err := e.row.join(ctx); err != nil {
 		claim.close()
@@ -83,8 +83,8 @@ func Start(ctx context.Context, options Options) (*Election, error) {
 	return e, nil
 }
 
-// Await returns when this process is elected or ctx ends. While this process has to wait, Await calls standby once in a term with the name of the
-// leader. An error of standby ends the waiting.
+// Await returns when this process is elected or ctx ends. While this process waits, Await calls standby once in a term with the name of
+// the leader. If standby returns an error, Await returns it.
 func (e *Election) Await(ctx context.Context, standby func(ctx context.Context, leader string) error) error {
 	for {
 		select {
@@ -100,15 +100,15 @@ func (e *Election) Await(ctx context.Context, standby func(ctx context.Context, 
 	}
 }
 
-// Keep returns nil when ctx ends, and an error when this process has to stop. That is ErrLost if another has the Lease. If another has the row,
-// Keep asks doubt whether the record is still this process's, and stops if doubt says no.
-func (e *Election) Keep(ctx context.Context, doubt func(context.Context) error) error {
+// Keep returns nil when ctx ends, and an error when this process must stop. If another process has the Lease, that is ErrLost. If another
+// process has the row, Keep calls fenced, which checks whether that process has also taken over the record. Keep returns its error.
+func (e *Election) Keep(ctx context.Context, fenced func(context.Context) error) error {
 	for {
 		select {
 		case err := <-e.lost:
 			return err
-		case <-e.doubted:
-			if err := doubt(ctx); err != nil && ctx.Err() == nil {
+		case <-e.contested:
+			if err := fenced(ctx); err != nil && ctx.Err() == nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -117,7 +117,7 @@ func (e *Election) Keep(ctx context.Context, doubt func(context.Context) error) 
 	}
 }
 
-// Close gives everything up, so that another can be elected at once.
+// Close releases the row and the Lease, so that another process can be elected at once.
 func (e *Election) Close() {
 	e.stop()
 	e.all.Wait()
@@ -125,7 +125,7 @@ func (e *Election) Close() {
 }
 
 func (e *Election) run(ctx context.Context) {
-	defer e.row.leave()
+	defer e.row.close()
 	ticker := time.NewTicker(e.row.pace)
 	defer ticker.Stop()
 	var held <-chan struct{}
@@ -143,9 +143,10 @@ func (e *Election) run(ctx context.Context) {
 	}
 }
 
-// step looks once. A statement under way when ctx ends has a second to complete: the connection is needed to release the row.
+// step looks once. If ctx ends during a statement, the statement has a second to complete, because the connection is needed to release
+// the row.
 func (e *Election) step(ctx context.Context) {
-	asking, cancel := outlive(ctx, leaveTimeout)
+	asking, cancel := outlive(ctx, closeTimeout)
 	defer cancel()
 	may, other := e.entitled()
 	err := e.row.look(asking, may)
@@ -156,7 +157,7 @@ func (e *Election) step(ctx context.Context) {
 	e.report(err)
 	switch {
 	case err != nil && !e.leads:
-		e.patient = time.Now().Add(e.options.Term)
+		e.yieldUntil = time.Now().Add(e.options.Term)
 	case err != nil || e.isOver:
 	case held && !e.leads:
 		e.leads = true
@@ -165,24 +166,25 @@ func (e *Election) step(ctx context.Context) {
 		e.wait(asking, other)
 	case !held && may:
 		select {
-		case e.doubted <- struct{}{}:
-		default: // It is being looked at.
+		case e.contested <- struct{}{}:
+		default: // Keep has not received the last one yet.
 		}
 	}
 }
 
-// outlive is a context that ends a while after ctx.
+// outlive returns a context that ends a while after ctx.
 func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(while, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// entitled says whether this process may take the row, or keep it, and else who has the Lease.
+// entitled reports whether this process may take or keep the row. It also returns the name of another holder of the Lease, if there is
+// one.
 func (e *Election) entitled() (may bool, other string) {
 	lease := e.options.Lease
 	if e.isOver {
-		return e.row.held, "" // It is kept until what is queued is written.
+		return e.row.held, "" // This process keeps the row until the queued deltas are written.
 	}
 	if lease != nil {
 		if other = lease.other(); other != "" && e.leads {
@@ -194,37 +196,38 @@ func (e *Election) entitled() (may bool, other string) {
 			return false, other
 		}
 	}
-	return e.leads || !time.Now().Before(e.patient), other
+	return e.leads || !time.Now().Before(e.yieldUntil), other
 }
 
-// wait notes that this process stands by, and tells who leads if that is known: both once in a term.
+// wait notes in the database that this process stands by, and sends the name of the leader to Await. It does both once in a term, and
+// only if the leader is known.
 func (e *Election) wait(ctx context.Context, leader string) {
 	if leader == "" {
 		leader = e.row.leader
 	}
-	if leader == "" || time.Since(e.told) < e.options.Term {
+	if leader == "" || time.Since(e.notified) < e.options.Term {
 		return
 	}
-	e.told = time.Now()
+	e.notified = time.Now()
 	if err := e.row.note(ctx); err != nil {
 		e.report(err)
 	}
 	select {
 	case e.waiting <- leader:
-	default: // It has not been heard yet.
+	default: // Await has not received the last one yet.
 	}
 }
 
-// report logs a failure when it begins and when it ends: leader and standbys go on meanwhile.
+// report logs when a failure begins and when it ends. The leader and the standbys go on meanwhile.
 func (e *Election) report(err error) {
 	if lease := e.options.Lease; err == nil && lease != nil {
 		err = lease.trouble()
 	}
 	switch {
 	case err != nil && !e.failing:
-		e.options.Log.Warn("the election cannot be held; trying again", "error", err)
+		e.options.Log.Warn("the election failed; retrying", "error", err)
 	case err == nil && e.failing:
-		e.options.Log.Info("the election is held again")
+		e.options.Log.Info("the election works again")
 	}
 	e.failing = err != nil
 }

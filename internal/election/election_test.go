@@ -26,7 +26,7 @@ const (
 	cluster = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 )
 
-// at gives connections to a database, as its owner or the login of the URL.
+// at returns a Connector for a URL.
 func at(url string) Connector {
 	return func(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 		config, err := pgx.ParseConfig(url)
@@ -38,7 +38,7 @@ func at(url string) Connector {
 	}
 }
 
-// join starts a candidate that ends with the test.
+// join starts an Election that ends with the test.
 func join(t *testing.T, db *pgtest.Database, identity string, change ...func(*Options)) *Election {
 	t.Helper()
 	o := Options{Cluster: cluster, Identity: identity, Term: term, Log: slog.New(slog.DiscardHandler), Connect: at(db.URL())}
@@ -51,23 +51,23 @@ func join(t *testing.T, db *pgtest.Database, identity string, change ...func(*Op
 	return e
 }
 
-// candidate makes a row that is looked at by the test alone.
+// candidate returns a row that only the test looks at.
 func candidate(t *testing.T, db *pgtest.Database, identity string, term time.Duration) *row {
 	t.Helper()
 	r := &row{connect: at(db.URL()), cluster: cluster, holder: identity, token: identity, term: term, pace: time.Second}
 	require.NoError(t, r.join(t.Context()))
-	t.Cleanup(r.leave)
+	t.Cleanup(r.close)
 	return r
 }
 
-// take looks, and says whether the row is this candidate's then.
+// take looks, and reports whether this candidate then holds the row.
 func (r *row) take(t *testing.T) bool {
 	t.Helper()
 	require.NoError(t, r.look(t.Context(), true))
 	return r.held
 }
 
-// limited bounds what is waited for.
+// limited returns a context that bounds a wait.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -82,7 +82,7 @@ func (e *Election) awaitElected(t *testing.T) {
 
 var errStandsBy = errors.New("stands by")
 
-// awaitStandby gives the leader that it was told.
+// awaitStandby waits until this process stands by, and returns the name of the leader.
 func (e *Election) awaitStandby(t *testing.T) (leader string) {
 	t.Helper()
 	require.ErrorIs(t, e.Await(limited(t), func(_ context.Context, l string) error {
@@ -92,7 +92,7 @@ func (e *Election) awaitStandby(t *testing.T) (leader string) {
 	return leader
 }
 
-func TestOneIsElectedAndTheNextWhenItLeaves(t *testing.T) {
+func TestAStandbyIsElectedWhenTheLeaderCloses(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
@@ -142,8 +142,8 @@ func TestBetweenTwoRenewalsThereIsNoTransactionAndNoLock(t *testing.T) {
 		require.Zero(t, busy)
 		require.Zero(t, locks)
 	}
-	first.leave()
-	second.leave() // The server counts a session's rows when that ends.
+	first.close()
+	second.close() // The server adds a session to its statistics when the session ends.
 	require.Eventually(t, func() bool {
 		var updates, hot int
 		require.NoError(t, conn.QueryRow(t.Context(), `SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_all_tables WHERE relid = 'kuberewind.leaders'::regclass`).Scan(&updates, &hot))
@@ -174,13 +174,13 @@ func TestAStandbyKnowsWhoLeadsNow(t *testing.T) {
 		require.True(t, leader.take(t))
 		require.NoError(t, waiting.look(t.Context(), false))
 		require.Equal(t, name, waiting.leader)
-		leader.leave()
+		leader.close()
 	}
 }
 
-func TestALeaderThatSaysNothingForATermIsReplaced(t *testing.T) {
+func TestALeaderThatIsSilentForATermIsReplaced(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
-	stopped := candidate(t, db, "stopped/1", term) // Nothing comes from it any more, and its connection lives.
+	stopped := candidate(t, db, "stopped/1", term) // It sends nothing more, and its connection stays open.
 	require.True(t, stopped.take(t))
 	second := join(t, db, "second/2")
 	require.Equal(t, "stopped/1", second.awaitStandby(t))
@@ -195,12 +195,12 @@ func expire(t *testing.T, db *pgtest.Database) {
 	db.Exec(t, `UPDATE kuberewind.leaders SET renewed_at = clock_timestamp() - 2 * term`)
 }
 
-func TestAnExpiredRowIsStillItsHoldersUntilAnotherTakesIt(t *testing.T) {
+func TestAHolderCanRenewAnExpiredRowUntilAnotherTakesIt(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	first, second := candidate(t, db, "first/1", time.Hour), candidate(t, db, "second/2", time.Hour)
 	require.True(t, first.take(t))
 	expire(t, db)
-	require.False(t, second.take(t), "the leader may have been held up with the database")
+	require.False(t, second.take(t), "the leader may have been delayed with the database")
 	require.True(t, first.take(t))
 	require.False(t, second.take(t))
 	expire(t, db)
@@ -209,7 +209,7 @@ func TestAnExpiredRowIsStillItsHoldersUntilAnotherTakesIt(t *testing.T) {
 	require.False(t, first.take(t))
 }
 
-func TestAClockThatIsSetBackLeavesTheRowToTheNext(t *testing.T) {
+func TestARowFromTheFutureIsTakenAtTheSecondLook(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	gone, next := candidate(t, db, "gone/1", time.Hour), candidate(t, db, "next/2", time.Hour)
 	require.True(t, gone.take(t))
@@ -218,7 +218,7 @@ func TestAClockThatIsSetBackLeavesTheRowToTheNext(t *testing.T) {
 	require.True(t, next.take(t))
 }
 
-func TestALockOnTheRowHoldsUpNobodyForLong(t *testing.T) {
+func TestALookFailsSoonIfTheRowIsLocked(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := candidate(t, db, "first/1", time.Hour)
 	require.True(t, first.take(t))
@@ -274,7 +274,7 @@ func TestALoginThatIsOnlyAWriterCanLead(t *testing.T) {
 	second.awaitElected(t)
 }
 
-func TestARecorderThatWasKilledHasItsRowBackAtOnce(t *testing.T) {
+func TestARestartedRecorderGetsItsRowBackAtOnce(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	file := filepath.Join(t.TempDir(), "leadership", cluster)
 	killed, err := openClaim(file, thisMachine())
@@ -285,13 +285,13 @@ func TestARecorderThatWasKilledHasItsRowBackAtOnce(t *testing.T) {
 	leader.drop() // It does not release the row.
 
 	again := func(o *Options) { o.ClaimFile = file }
-	beside := join(t, db, "beside/2", again)
-	require.Equal(t, "killed/1", beside.awaitStandby(t), "its process still has the file")
+	early := join(t, db, "early/2", again)
+	require.Equal(t, "killed/1", early.awaitStandby(t), "the former process still has the file")
 	killed.close()
 	join(t, db, "again/3", again).awaitElected(t)
 }
 
-func TestACopyOfTheDataDirectoryStandsBy(t *testing.T) {
+func TestARecorderOnACopyOfTheDataDirectoryStandsBy(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	file, copied := filepath.Join(t.TempDir(), cluster), filepath.Join(t.TempDir(), cluster)
 	first := join(t, db, "first/1", func(o *Options) { o.ClaimFile = file })
@@ -305,7 +305,7 @@ func TestACopyOfTheDataDirectoryStandsBy(t *testing.T) {
 	second.awaitElected(t)
 }
 
-func TestAClaimHoldsOnOneMachineOnly(t *testing.T) {
+func TestAClaimIsValidOnOneMachineOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), cluster)
 	tokenOn := func(machine string) string {
 		c, err := openClaim(file, machine)
@@ -320,7 +320,7 @@ func TestAClaimHoldsOnOneMachineOnly(t *testing.T) {
 	require.Equal(t, second, tokenOn("second"))
 }
 
-func TestALeaderThatLostTheDatabaseHasItBackBeforeAStandby(t *testing.T) {
+func TestALeaderThatLostTheDatabaseRenewsBeforeAStandbyTakesOver(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
@@ -345,14 +345,14 @@ func renewedAt(t *testing.T, conn *pgx.Conn) (at string) {
 	return at
 }
 
-// leaderOf is empty if nobody leads.
+// leaderOf returns the name of the leader, or "" if there is none.
 func leaderOf(t *testing.T, conn *pgx.Conn) (name string) {
 	t.Helper()
 	require.NoError(t, conn.QueryRow(t.Context(), `SELECT CASE WHEN `+expired+` THEN '' ELSE holder END FROM kuberewind.leaders WHERE cluster_uid = $1`, cluster).Scan(&name))
 	return name
 }
 
-func TestALeaderWhoseRowAnotherHasAsksTheRecord(t *testing.T) {
+func TestALeaderChecksTheRecordIfAnotherHasItsRow(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	first := join(t, db, "first/1")
 	first.awaitElected(t)
@@ -369,7 +369,7 @@ func TestALeaderWhoseRowAnotherHasAsksTheRecord(t *testing.T) {
 	require.Equal(t, 2, asked)
 }
 
-func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
+func TestOnlyTheHolderOfTheLeaseHasTheRow(t *testing.T) {
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	plane := controlplane.ForTest(t, controlplane.Options{})
 	byLease := func(identity string) func(*Options) {
@@ -390,14 +390,14 @@ func TestTheLeaseDecidesWhoMayHaveTheRow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "first/1", *lease.Spec.HolderIdentity)
 
-	// Without an API server nobody can have the Lease, and the leader goes on. It has released the row.
+	// Without an API server no process can hold the Lease. The leader goes on, but it releases the row.
 	require.NoError(t, plane.APIServer.Stop(t.Context()))
 	conn := db.Connect(t)
 	require.Eventually(t, func() bool { return leaderOf(t, conn) == "" }, 5*time.Minute, 10*time.Millisecond)
 	require.Empty(t, first.lost)
 	require.NoError(t, plane.APIServer.Start(t.Context()))
 
-	// If another gets the Lease, it gets the row as well, and the former leader hears of it.
+	// If another process gets the Lease, it gets the row as well, and Keep of the former leader returns ErrLost.
 	var holder string
 	require.Eventually(t, func() bool {
 		lease, err = leases.Get(t.Context(), "kuberewind-recorder", metav1.GetOptions{})

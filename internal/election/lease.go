@@ -15,17 +15,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Lease is one in the cluster, which client-go's election is about.
+// Lease takes part in client-go's election for a Lease of the cluster.
 type Lease struct {
 	name     string // with its namespace
 	identity string
 	elector  *leaderelection.LeaderElector
 	lock     *observedLock
-	held     chan struct{} // told when it was acquired
+	held     chan struct{} // receives when this process has acquired the Lease
 }
 
-// NewLease makes nothing yet. Connections are its own, so that no list holds up a renewal. Of the term, two thirds are for renewing: a fifth
-// after the last time, and then again and again.
+// NewLease returns a Lease. It writes nothing to the cluster yet. The Lease uses its own connections, so that no list delays a renewal.
+// client-go renews it after each fifth of the term. If all renewals fail for two thirds of the term, client-go gives it up.
 func NewLease(config *rest.Config, namespace, name, identity string, term time.Duration) (*Lease, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = term / 3
@@ -57,12 +57,12 @@ func NewLease(config *rest.Config, namespace, name, identity string, term time.D
 	return l, nil
 }
 
-// String is the namespace and the name.
+// String returns the namespace and the name.
 func (l *Lease) String() string { return l.name }
 
-// run takes part until ctx ends, then gives the Lease back.
+// run takes part in the election until ctx ends. Then it releases the Lease.
 func (l *Lease) run(ctx context.Context) {
-	// The Election logs what matters.
+	// The Election logs failures itself.
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	for ctx.Err() == nil {
 		l.elector.Run(ctx)
@@ -72,7 +72,7 @@ func (l *Lease) run(ctx context.Context) {
 // valid reports whether this process has renewed the Lease within the term.
 func (l *Lease) valid() bool { return l.elector.IsLeader() && l.elector.Check(0) == nil }
 
-// other is who else holds the Lease, as was last seen; empty for nobody.
+// other returns the name of another process that held the Lease when it was last read. It returns "" if there is none.
 func (l *Lease) other() string {
 	if holder := l.elector.GetLeader(); holder != l.identity {
 		return holder
@@ -80,7 +80,7 @@ func (l *Lease) other() string {
 	return ""
 }
 
-// trouble is why the Lease could not be read or written the last time.
+// trouble returns the error of the last request for the Lease.
 func (l *Lease) trouble() error {
 	err := l.lock.last()
 	if apierrors.IsForbidden(err) {
@@ -92,7 +92,7 @@ func (l *Lease) trouble() error {
 	return nil
 }
 
-// observedLock remembers the last failure, which client-go would only log.
+// observedLock keeps the last error, which client-go would only log.
 type observedLock struct {
 	resourcelock.Interface
 	mu  sync.Mutex // protects err
@@ -105,7 +105,8 @@ func (o *observedLock) last() error {
 	return o.err
 }
 
-// note leaves out what is part of every election: there is no Lease yet, or another was faster.
+// note keeps an error of a request. It ignores errors that are normal in an election: the Lease does not exist yet, or another process
+// was faster.
 func (o *observedLock) note(err error) {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		err = nil

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Name names this process among the recorders of a cluster.
+// Name returns the name of this process among the recorders of a cluster.
 func Name() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -14,5 +14,5 @@ func Name() string {
 	return NameOf(host, os.Getpid())
 }
 
-// NameOf names the process of a host.
+// NameOf returns the name of a process on a host.
 func NameOf(host string, pid int) string { return fmt.Sprintf("%s/%d", host, pid) }

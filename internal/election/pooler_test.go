@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// pooler starts PgBouncer in transaction mode with one session of the database for all clients, and gives its URL.
+// pooler starts PgBouncer in transaction mode with one session of the database for all clients. It returns the URL of PgBouncer.
 func pooler(t *testing.T, db *pgtest.Database) (url string) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -40,7 +40,7 @@ pool_mode = transaction
 default_pool_size = 1
 `, config.Host, config.Port, config.Database, config.User, config.Password, port), 0o600))
 	args := []string{ini}
-	if os.Getuid() == 0 { // which it refuses to work as
+	if os.Getuid() == 0 { // PgBouncer refuses to run as root
 		args = []string{"-u", accountOf(t, config.Host), ini}
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -55,12 +55,12 @@ default_pool_size = 1
 	return url
 }
 
-// accountOf is the owner of the directory with the server's socket.
+// accountOf returns the name of the owner of the directory with the server's socket.
 func accountOf(t *testing.T, dir string) string {
 	t.Helper()
 	info, err := os.Stat(dir)
 	if err != nil {
-		return "nobody" // The server listens on an address.
+		return "nobody" // The server listens on an address, so there is no directory.
 	}
 	owner, err := user.LookupId(fmt.Sprint(info.Sys().(*syscall.Stat_t).Uid))
 	require.NoError(t, err)

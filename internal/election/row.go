@@ -11,28 +11,29 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// Connector opens a connection to the database of the record, after change has had its configuration.
+// Connector opens a connection to the database of the record. It calls change on the configuration first.
 type Connector func(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error)
 
-// row is what a process knows of the row of kuberewind.leaders that names the leader of a cluster. One goroutine uses it.
+// row is the row of kuberewind.leaders that names the leader of a cluster, as this process last read it. One goroutine uses it.
 //
-// Each call sends one message with all statements of one transaction. So the server ends the transaction even when this process
-// is stopped in the middle, and a pooler may run each call on another session.
+// Each call sends one message with all statements of one transaction. So the server ends the transaction even if this process is stopped
+// in the middle, and a pooler may run each call on another session.
 type row struct {
 	connect Connector
 	cluster string
 	holder  string // the name of this process
-	token   string // what tells its claim from that of every other process
+	token   string // identifies this process in the row; no other process has the same
 	term    time.Duration
 	pace    time.Duration
 
 	conn    *pgx.Conn // nil if there is none
-	leader  string    // who leads, as last read; empty if nobody does
+	leader  string    // the name of the leader, as last read; empty if there is none
 	held    bool      // this process leads, as last read
 	expired bool      // the term was over, as last read
 }
 
-// The clock of these statements is the database's. A clock that was set back by more than a term leaves the row expired, not held for ever.
+// These statements use the clock of the database. If that clock was set back by more than a term, the row counts as expired. Without that
+// rule, the row would stay held until the clock has caught up.
 const (
 	expired = `clock_timestamp() NOT BETWEEN renewed_at - term AND renewed_at + term`
 	vacant  = `renewed_at = '-infinity'`
@@ -51,10 +52,10 @@ const (
 	dropStandbys = `DELETE FROM kuberewind.standbys WHERE cluster_uid = $1 AND seen_at < clock_timestamp() - 10 * term`
 )
 
-// look renews or takes the row if this process may, else releases it, and reads who leads.
+// look renews or takes the row if may is true. Else it releases the row. Then it reads who leads.
 //
-// It takes an expired row only when the look before found it expired, too. So a leader that was held up together with the database
-// renews the row first.
+// It takes an expired row only if the previous look found it expired, too. So a leader that was delayed together with the database renews
+// the row first.
 func (r *row) look(ctx context.Context, may bool) error {
 	ctx, cancel := r.limit(ctx)
 	defer cancel()
@@ -72,12 +73,12 @@ func (r *row) look(ctx context.Context, may bool) error {
 	}
 	b.Queue(read, r.cluster, r.token).QueryRow(func(found pgx.Row) error { return found.Scan(&r.leader, &r.held, &r.expired) })
 	if err := r.send(ctx, b); err != nil {
-		return fmt.Errorf("ask the database who leads: %w", err)
+		return fmt.Errorf("look up the leader in the database: %w", err)
 	}
 	return nil
 }
 
-// note puts on record that this process stands by. Standbys that were killed are removed after ten of their terms.
+// note writes to kuberewind.standbys that this process stands by. It removes standbys that have not done so for ten of their terms.
 func (r *row) note(ctx context.Context) error {
 	b := r.begin()
 	b.Queue(standBy, r.cluster, r.holder, interval(r.term))
@@ -101,10 +102,10 @@ func (r *row) join(ctx context.Context) (err error) {
 	return nil
 }
 
-// SessionName is what the session of an election is called, unless the URL of the database names it.
+// SessionName is the application name of an election's session, unless the URL of the database sets another one.
 const SessionName = "kuberewind election"
 
-// simply has a batch sent as one message without prepared statements.
+// simply makes pgx send a batch as one message without prepared statements.
 func simply(config *pgx.ConnConfig) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	if config.RuntimeParams["application_name"] == "" {
@@ -114,8 +115,9 @@ func simply(config *pgx.ConnConfig) {
 
 // begin makes a batch with the settings of its transaction.
 //
-// A row lock of another session fails a statement after a second. A server that is too slow gives up before the term is over: it must not renew
-// the row later than this process knows. A renewal that a crash of the server loses does no harm, so the commit waits for no disk and no replica.
+// If another session has locked the row, a statement fails after at most a second. The server cancels a statement after half a term, so
+// that it cannot renew the row after this process has given up. If a crash of the server loses a renewal, that does no harm, so the commit
+// waits for no disk and no replica.
 func (r *row) begin() *pgx.Batch {
 	b := &pgx.Batch{}
 	b.Queue(`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
@@ -125,7 +127,8 @@ func (r *row) begin() *pgx.Batch {
 	return b
 }
 
-// send runs a batch as one transaction. After an error nothing is known, and the next look connects again.
+// send runs a batch as one transaction. After an error the state of the row is unknown, so send drops the connection and the next look
+// connects again.
 func (r *row) send(ctx context.Context, b *pgx.Batch) error {
 	ctx, cancel := r.limit(ctx)
 	defer cancel()
@@ -140,12 +143,12 @@ func (r *row) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, r.term, fmt.Errorf("the database did not answer within %s", r.term))
 }
 
-// leave releases the row, and ends the connection.
-func (r *row) leave() {
+// close releases the row and closes the connection.
+func (r *row) close() {
 	if r.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	b := r.begin()
 	b.Queue(release, r.cluster, r.token)
@@ -155,50 +158,50 @@ func (r *row) leave() {
 	}
 }
 
-// leaveTimeout bounds the last words to a database that does not answer.
-const leaveTimeout = time.Second
+// closeTimeout bounds the last statements, in case the database does not answer.
+const closeTimeout = time.Second
 
 func (r *row) drop() {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = r.conn.Close(ctx) // nothing is left to be written
+	_ = r.conn.Close(ctx) // there is nothing more to write
 	r.conn, r.leader, r.held, r.expired = nil, "", false, false
 }
 
 func interval(d time.Duration) string { return fmt.Sprintf("%d milliseconds", d.Milliseconds()) }
 
-// Reader is what reading needs of a connection or pool.
+// Reader is a connection or pool that can run queries.
 type Reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Leader names the recorder that leads a cluster. It returns "" if none does.
+// Leader returns the name of the recorder that leads a cluster, or "" if there is none.
 func Leader(ctx context.Context, db Reader, cluster string) (string, error) {
 	rows, err := db.Query(ctx, `
 		SELECT r.recorder FROM kuberewind.recorders r JOIN kuberewind.record_clusters c ON c.name = r.cluster
 		WHERE c.uid = $1 AND r.recording`, cluster)
 	if err != nil {
-		return "", fmt.Errorf("read who leads: %w", err)
+		return "", fmt.Errorf("read the leader: %w", err)
 	}
 	name, err := pgx.CollectOneRow(rows, pgx.RowTo[string])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read who leads: %w", err)
+		return "", fmt.Errorf("read the leader: %w", err)
 	}
 	return name, nil
 }
 
-// Standbys are the recorders that stand by for a cluster, as they noted it themselves.
+// Standbys returns the names of the recorders that stand by for a cluster. They write these names themselves.
 func Standbys(ctx context.Context, db Reader, cluster string) ([]string, error) {
 	rows, err := db.Query(ctx, `SELECT recorder FROM kuberewind.record_standbys WHERE cluster_uid = $1 ORDER BY 1`, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("read who stands by: %w", err)
+		return nil, fmt.Errorf("read the standbys: %w", err)
 	}
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("read who stands by: %w", err)
+		return nil, fmt.Errorf("read the standbys: %w", err)
 	}
 	return names, nil
 }
