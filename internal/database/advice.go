@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// named adds to an error which database it is about and, as far as that is known, what leads out of it.
+// named adds the address of the database to an error, without its password. If it knows what to do, it adds that, too.
 func (d *Database) named(err error) error {
 	err = config.Plain(err)
 	if advice := advise(err); advice != "" {
@@ -20,8 +20,8 @@ func (d *Database) named(err error) error {
 	return fmt.Errorf("database %s: %w", config.MaskURL(d.url), err)
 }
 
-// Refused adds to the error of a statement which database it is about, and what leads out of it. The error of a connection has
-// its name already.
+// Refused adds the address of the database, and what to do, to the error of a statement. It returns other errors unchanged. The error of
+// a connection names the database already.
 func (d *Database) Refused(err error) error {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) || errors.As(err, new(*pgconn.ConnectError)) {

@@ -18,17 +18,17 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Database is the PostgreSQL of the configuration: one that runs somewhere, or the embedded one, which is held as long as
-// the Database is open.
+// Database is the PostgreSQL of the configuration: a server elsewhere, or the embedded one. An open Database keeps the embedded server
+// running.
 type Database struct {
 	log      *slog.Logger
-	url      string // of the configuration
+	url      string // from the configuration
 	embedded *embedded.Server
 	missed   chan struct{} // see Missed
-	lookAt   time.Duration // how often the files of the embedded PostgreSQL are looked at
+	lookAt   time.Duration // how often Keep checks the files of the embedded PostgreSQL
 }
 
-// Open starts or joins the embedded PostgreSQL if that is asked for. Nothing else is contacted.
+// Open starts or joins the embedded PostgreSQL if the configuration names it. It does not contact a database elsewhere.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
 	if cfg.Database != config.Embedded {
 		return &Database{log: log, url: cfg.Database}, nil
@@ -40,10 +40,10 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, 
 	return &Database{log: log, url: cfg.Database, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAtFiles}, nil
 }
 
-// ErrNoRecord says that an embedded PostgreSQL was never started.
+// ErrNoRecord says that the embedded PostgreSQL was never started.
 var ErrNoRecord = errors.New("nothing is recorded yet")
 
-// OpenRecord is Open for programs that only read: it makes no embedded PostgreSQL.
+// OpenRecord is Open for programs that only read. If the embedded PostgreSQL was never started, it returns ErrNoRecord.
 func OpenRecord(ctx context.Context, cfg config.Config, log *slog.Logger) (*Database, error) {
 	if cfg.Database == config.Embedded {
 		made, err := embedded.HasData(Folder(cfg))
@@ -57,7 +57,8 @@ func OpenRecord(ctx context.Context, cfg config.Config, log *slog.Logger) (*Data
 	return Open(ctx, cfg, log)
 }
 
-// Runs reports whether a record can be opened without starting an embedded PostgreSQL. Whether another server answers is not asked.
+// Runs reports whether a record can be opened without starting an embedded PostgreSQL. It returns true for a database elsewhere and does
+// not contact it.
 func Runs(cfg config.Config) (bool, error) {
 	if cfg.Database != config.Embedded {
 		return true, nil
@@ -65,34 +66,34 @@ func Runs(cfg config.Config) (bool, error) {
 	return embedded.Runs(Folder(cfg))
 }
 
-// Folder is where the embedded PostgreSQL keeps its data.
+// Folder returns the directory of the embedded PostgreSQL.
 func Folder(cfg config.Config) string { return filepath.Join(cfg.DataDir, "postgres") }
 
-// URL is where the database is. It holds the password.
+// URL returns the URL of the database, with the password.
 func (d *Database) URL() string {
 	if d.embedded != nil {
-		// The recorder's sessions are known by their names (see renewal): PGAPPNAME must not name them.
+		// renewal recognizes the recorder's sessions by their names, so PGAPPNAME must not change them.
 		return d.embedded.URL() + "&application_name="
 	}
 	return d.url
 }
 
-// Missed says that the database does not answer. It does not block.
+// Missed reports to Keep that the database does not answer. It does not block.
 func (d *Database) Missed() {
 	select {
 	case d.missed <- struct{}{}:
-	default: // It has been said already, or the database is not ours to start.
+	default: // Keep has not received the last report yet, or the database is not embedded.
 	}
 }
 
-// Keep starts the embedded PostgreSQL again when it is missed and has died, and restarts it when its files were replaced, until ctx
-// ends. It tells outdated whether the files are others now.
+// Keep keeps the embedded PostgreSQL running until ctx ends. After each call of Missed, it starts the server again if it has died. It
+// restarts the server if its files were replaced. After each check it calls outdated with whether the server runs from replaced files.
 func (d *Database) Keep(ctx context.Context, outdated func(bool)) {
 	if d.embedded == nil {
 		<-ctx.Done()
 		return
 	}
-	files := &renewal{server: d.embedded, log: d.log, tell: outdated}
+	files := &renewal{server: d.embedded, log: d.log, setOutdated: outdated}
 	ticker := time.NewTicker(d.lookAt)
 	defer ticker.Stop()
 	for {
@@ -115,8 +116,9 @@ const (
 	maxAwait   = 10 * time.Second
 )
 
-// Await returns when the database answers, or refuses in a way that another try would not change. A recorder that ended instead would be started
-// again later and later by whoever keeps it running, and could come too late for the history when the database is back.
+// Await returns when the database answers. It returns an error if the database refuses for a reason that a retry would not change. If the
+// recorder ended instead of waiting, its supervisor would restart it with growing delays. It could then start too late: the API server
+// may have dropped the history by the time the database is back.
 func (d *Database) Await(ctx context.Context) error {
 	for wait := firstAwait; ; wait = min(2*wait, maxAwait) {
 		conn, err := d.Connect(ctx)
@@ -126,7 +128,7 @@ func (d *Database) Await(ctx context.Context) error {
 		if class := postgres.ClassOf(err); ctx.Err() != nil || !class.Transient() && class != postgres.Cancelled {
 			return err
 		}
-		d.log.Warn("the database does not answer; waiting for it: nothing is recorded until it does, and what the API server forgets meanwhile will be a gap",
+		d.log.Warn("the database does not answer; waiting for it: nothing is recorded until it does, and changes that the API server forgets meanwhile become gaps",
 			"wait", wait.String(), "error", err)
 		timer := time.NewTimer(wait)
 		select {
@@ -138,19 +140,20 @@ func (d *Database) Await(ctx context.Context) error {
 	}
 }
 
-// connectTimeout bounds a connection, and what is asked first.
+// connectTimeout bounds the opening of a connection, and the first queries at the start.
 const connectTimeout = 30 * time.Second
 
 var errUnanswered = fmt.Errorf("the database did not answer within %s", connectTimeout)
 
-// Connect opens a connection for a few statements, which may take as long as they need while the server answers. The caller closes it.
+// Connect opens a connection for a few statements. A statement may take as long as it needs while the server still answers. The caller
+// closes the connection.
 func (d *Database) Connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.ConnectWith(ctx, pgdial.AskInSilence)
 }
 
-// ConnectWith opens a connection whose configuration change has had. The caller closes it.
+// ConnectWith opens a connection. It calls change on the configuration first. The caller closes the connection.
 func (d *Database) ConnectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
-	// Not pgx's parser, because a URL may carry parameters of the pool, which the server would refuse.
+	// pgx's own parser would keep the parameters of the pool in the URL, and the server would refuse them.
 	settings, err := pgdial.ParseConfig(d.URL())
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", config.MaskURL(d.URL()), config.Plain(err))
@@ -168,7 +171,7 @@ func (d *Database) ConnectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// Clocks gives the database's time, and that of the newest commit of a cluster.
+// Clocks returns the time of the database, and the time of the newest commit of a cluster.
 func (d *Database) Clocks(ctx context.Context, clusterUID string) (database, record time.Time, err error) {
 	conn, err := d.Connect(ctx)
 	if err != nil {
@@ -183,7 +186,7 @@ func (d *Database) Clocks(ctx context.Context, clusterUID string) (database, rec
 	return database, record, nil
 }
 
-// Close lets go of the embedded PostgreSQL; the last one to do so stops it.
+// Close releases the embedded PostgreSQL. The last process that releases it stops the server.
 func (d *Database) Close() error {
 	if d.embedded == nil {
 		return nil
@@ -193,8 +196,8 @@ func (d *Database) Close() error {
 	return d.embedded.Stop(ctx)
 }
 
-// Lock refuses a second recorder of one cluster where both would use the embedded database. With a database elsewhere the election
-// decides.
+// Lock refuses a second recorder of one cluster if both use the same embedded database. With a database elsewhere it does nothing,
+// because the election decides.
 func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 	if d.embedded == nil {
 		return func() error { return nil }, nil

@@ -19,7 +19,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// keptServer is an embedded PostgreSQL that is kept until the test ends, and what is told of its files. They are looked at every lookAt.
+// keptServer starts an embedded PostgreSQL and runs Keep until the test ends. Keep checks the files every lookAt. The channel holds the
+// last value that Keep reported.
 func keptServer(ctx context.Context, t *testing.T, binaries string, lookAt time.Duration) (d *Database, outdated <-chan bool) {
 	t.Helper()
 	return keptServerIn(ctx, t, filepath.Join(t.TempDir(), "postgres"), binaries, lookAt)
@@ -33,27 +34,27 @@ func keptServerIn(ctx context.Context, t *testing.T, dir, binaries string, lookA
 	server, err := embedded.Start(ctx, embedded.Options{DataDir: dir, BinDir: binaries, Throwaway: true, Logger: log})
 	require.NoError(t, err)
 	d = &Database{log: log, embedded: server, missed: make(chan struct{}, 1), lookAt: lookAt}
-	told := make(chan bool, 1)
-	kept, leave := context.WithCancel(ctx)
+	reported := make(chan bool, 1)
+	kept, stopKeeping := context.WithCancel(ctx)
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
 		d.Keep(kept, func(is bool) {
 			select {
-			case <-told:
+			case <-reported:
 			default:
 			}
-			told <- is
+			reported <- is
 		})
 	})
 	t.Cleanup(func() {
-		leave()
+		stopKeeping()
 		keeper.Wait()
 		require.NoError(t, d.Close())
 	})
-	return d, told
+	return d, reported
 }
 
-func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
+func TestKeepStartsADeadServerAgainAfterMissed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	d, _ := keptServer(ctx, t, "", time.Hour)
@@ -64,11 +65,11 @@ func TestAnEmbeddedDatabaseThatDiedIsStartedAgainWhenItIsMissed(t *testing.T) {
 	require.Eventually(t, func() bool { return d.embedded.PID() != died }, 5*time.Minute, 10*time.Millisecond)
 	conn, err := d.Connect(ctx)
 	require.NoError(t, err)
-	require.NotNil(t, conn.Config().AfterNetConnect, "its statements are not waited for when the server has fallen silent")
+	require.NotNil(t, conn.Config().AfterNetConnect, "the client must notice a server that falls silent")
 	require.NoError(t, conn.Close(ctx))
 }
 
-func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLeft(t *testing.T) {
+func TestKeepRestartsAServerWithReplacedFilesAfterOtherSessionsEnd(t *testing.T) {
 	t.Setenv("PGAPPNAME", "ours")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
@@ -92,7 +93,7 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 	for range 10 {
 		require.Eventually(t, func() bool { return <-outdated }, 5*time.Minute, time.Millisecond)
 	}
-	require.Equal(t, before, d.embedded.PID(), "somebody else is connected")
+	require.Equal(t, before, d.embedded.PID(), "another session is open")
 	names, err := d.Outdated()
 	require.NoError(t, err)
 	require.Contains(t, names, files.Library)
@@ -106,7 +107,7 @@ func TestAnEmbeddedDatabaseIsRestartedAfterItsFilesWereReplacedOnceOthersHaveLef
 	require.Eventually(t, func() bool { return writer.Ping(ctx) == nil }, 5*time.Minute, time.Millisecond, "the writer's next try passes")
 }
 
-func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *testing.T) {
+func TestKeepStartsTheServerAgainAfterAFailedRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	source, _ := keptServer(ctx, t, "", time.Hour)
@@ -116,7 +117,7 @@ func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *test
 	require.False(t, <-outdated)
 	before := d.embedded.PID()
 
-	// The server can be stopped without its password, and not be started.
+	// Without its password, the server can be stopped but not started.
 	password := filepath.Join(dir, "pgpass")
 	require.NoError(t, os.Rename(password, password+".away"))
 	files.Upgrade(t)
@@ -132,7 +133,7 @@ func TestAnEmbeddedDatabaseWhoseRestartFailedIsStartedWithoutBeingMissed(t *test
 	require.NoError(t, conn.Close(ctx))
 }
 
-func TestADatabaseElsewhereIsNotStarted(t *testing.T) {
+func TestKeepStartsNoServerIfTheDatabaseIsElsewhere(t *testing.T) {
 	d := &Database{url: "postgres://elsewhere"}
 	d.Missed()
 	ctx, cancel := context.WithCancel(t.Context())

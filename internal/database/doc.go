@@ -1,7 +1,7 @@
-// Package database opens the PostgreSQL of the configuration: one that runs somewhere, or the embedded one.
+// Package database opens the PostgreSQL of the configuration: a server elsewhere, or the embedded one.
 //
-// It guarantees that an embedded server runs as long as a Database is open, and is started again if it died ([Database.Keep]).
-// Errors name the database without its password, and say what to do if that is known.
+// An embedded server runs as long as a Database is open. [Database.Keep] starts it again if it dies. Errors name the database without its
+// password. If the package knows what to do, they say that, too.
 //
-// Keep belongs to the goroutine that calls it. A connection gets 30 s, and the closing of an embedded server a minute.
+// Keep belongs to the goroutine that calls it. Opening a connection may take 30 s, and closing an embedded server a minute.
 package database

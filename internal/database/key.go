@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// KeyOf is the fingerprint of a cluster's redaction key. It is nil if none is on record.
+// KeyOf returns the recorded fingerprint of a cluster's redaction key, or nil if there is none.
 func KeyOf(ctx context.Context, conn *pgx.Conn, uid string) (fingerprint []byte, err error) {
 	err = conn.QueryRow(ctx, `SELECT key_fingerprint FROM kuberewind.clusters WHERE uid = $1`, uid).Scan(&fingerprint)
 	var refused *pgconn.PgError

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
-// PSQL is a psql on the record, its input and output not yet wired.
+// PSQL returns a command that runs psql on the record. The caller wires its input and output and starts it.
 func (d *Database) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	if d.embedded != nil {
 		return d.embedded.PSQL(ctx, args...)
@@ -27,13 +27,13 @@ func (d *Database) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) 
 	}
 	cmd := exec.CommandContext(ctx, path, append([]string{"--dbname=" + forLibpq(d.url)}, args...)...)
 	if settings.Password != "" {
-		// In the environment and not in the arguments, which everybody on the machine can read.
+		// The password goes into the environment, because everyone on the machine can read the arguments.
 		cmd.Env = append(cmd.Environ(), "PGPASSWORD="+settings.Password)
 	}
 	return cmd, nil
 }
 
-// What psql must not be told: passwords, and what only the recorder's driver knows.
+// notForLibpq matches parameters that psql must not get: passwords, and parameters that only the recorder's driver knows.
 const notForLibpq = `(?:(?:ssl)?password|pool_\w+|default_query_exec_mode|(?:statement|description)_cache_capacity)`
 
 var (
@@ -42,7 +42,7 @@ var (
 	foreignKeyword   = regexp.MustCompile(`(?i)(^|\s)` + notForLibpq + `\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
 )
 
-// forLibpq is the URL or keyword string as psql may have it.
+// forLibpq returns the URL or keyword string without the parameters that psql must not get.
 func forLibpq(database string) string {
 	if !strings.Contains(database, "://") {
 		return foreignKeyword.ReplaceAllString(database, "$1")

@@ -7,8 +7,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/election"
 )
 
-// Recording names the recorder that records a cluster now, as election.Name does. It returns "" if none does. A recorder that was killed is named
-// until its term is over, unless the database is embedded.
+// Recording returns the name of the recorder that records a cluster now, as election.Name does, or "" if there is none. If the database is
+// not embedded, it returns a killed recorder until its term is over.
 func (d *Database) Recording(ctx context.Context, db election.Reader, clusterUID string) (name string, err error) {
 	if d.embedded == nil {
 		return election.Leader(ctx, db, clusterUID)
@@ -19,7 +19,7 @@ func (d *Database) Recording(ctx context.Context, db election.Reader, clusterUID
 	}
 	var pid int
 	var host string
-	if n, _ := fmt.Sscanf(holder, "pid %d on %s", &pid, &host); n < 2 { // it was being written
+	if n, _ := fmt.Sscanf(holder, "pid %d on %s", &pid, &host); n < 2 { // the holder is still writing it
 		return holder, nil
 	}
 	return election.NameOf(host, pid), nil

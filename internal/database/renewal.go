@@ -16,21 +16,21 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
-// lookAtFiles is how often the files of the embedded PostgreSQL are looked at. An upgrade writes them within less, one after the
-// other: the server is restarted when two looks in a row find the same.
+// lookAtFiles is how often renewal checks the files of the embedded PostgreSQL. An upgrade writes them one after the other, in less time.
+// So renewal restarts the server if two checks in a row find the same files.
 const lookAtFiles = 5 * time.Second
 
-// renewTimeout bounds a restart. A shutdown writes what is in memory to disk.
+// renewTimeout bounds a restart. A shutdown writes all data in memory to disk.
 const renewTimeout = 2 * time.Minute
 
 // renewal restarts the embedded PostgreSQL after its files were replaced on disk. It belongs to one goroutine.
 type renewal struct {
-	server *embedded.Server
-	log    *slog.Logger
-	tell   func(outdated bool)
-	seen   []embedded.Replacement // at the last look
-	said   string                 // the state that was logged last
-	failed bool                   // whether the last restart failed, which may have stopped the server
+	server      *embedded.Server
+	log         *slog.Logger
+	setOutdated func(bool)
+	seen        []embedded.Replacement // at the last check
+	logged      string                 // the state that was logged last
+	failed      bool                   // the last restart failed and may have stopped the server
 }
 
 func (n *renewal) look(ctx context.Context) {
@@ -40,31 +40,32 @@ func (n *renewal) look(ctx context.Context) {
 	replaced, err := n.server.Replaced()
 	if err != nil {
 		n.once(err.Error(), func(log *slog.Logger) {
-			log.Warn("the files of the embedded PostgreSQL cannot be looked at", "error", err)
+			log.Warn("checking the files of the embedded PostgreSQL failed; retrying", "error", err)
 		})
 		return
 	}
-	n.tell(len(replaced) > 0)
+	n.setOutdated(len(replaced) > 0)
 	settled := slices.Equal(replaced, n.seen)
 	n.seen = replaced
 	switch {
 	case len(replaced) == 0:
-		n.said = ""
+		n.logged = ""
 	case settled && !slices.ContainsFunc(replaced, embedded.Replacement.Gone):
 		n.renew(ctx)
 	default:
 		n.once("replaced", func(log *slog.Logger) {
-			log.Warn("the files of the embedded PostgreSQL were replaced on disk; it is restarted as soon as they are whole and nobody else uses it")
+			log.Warn("the files of the embedded PostgreSQL were replaced on disk; the recorder restarts it when they are complete and no other session uses it")
 		})
 	}
 }
 
-// started starts the server that a failed restart may have stopped. Such a server has no files to look at.
+// started starts the server that a failed restart may have stopped, and reports whether it runs. Without a running server there are no
+// files to check.
 func (n *renewal) started(ctx context.Context) bool {
 	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
 	if err := n.server.Ensure(ctx); err != nil {
-		n.tell(true)
+		n.setOutdated(true)
 		n.warnFailed(ctx, err)
 		return false
 	}
@@ -73,10 +74,11 @@ func (n *renewal) started(ctx context.Context) bool {
 }
 
 func limitRenewal(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, renewTimeout, fmt.Errorf("not done within %s", renewTimeout))
+	return context.WithTimeoutCause(ctx, renewTimeout, fmt.Errorf("the restart took longer than %s", renewTimeout))
 }
 
-// renew cuts the sessions of recorders: their commits are tried again, and what they record meanwhile waits in the queue or the spool.
+// renew restarts the server, which cuts the sessions of recorders. They retry their commits, and their deltas wait meanwhile in the queue
+// or the spool.
 func (n *renewal) renew(ctx context.Context) {
 	ctx, cancel := limitRenewal(ctx)
 	defer cancel()
@@ -92,23 +94,23 @@ func (n *renewal) renew(ctx context.Context) {
 		n.warnFailed(ctx, err)
 	default:
 		n.log.Info("restarted the embedded PostgreSQL, whose files were replaced on disk", "files", paths(n.seen))
-		n.seen, n.said = nil, ""
-		n.tell(false)
+		n.seen, n.logged = nil, ""
+		n.setOutdated(false)
 	}
 }
 
 func (n *renewal) warnFailed(ctx context.Context, err error) {
 	err = ctxerr.Explain(ctx, err)
 	n.once(err.Error(), func(log *slog.Logger) {
-		log.Warn("the embedded PostgreSQL could not be restarted from its new files; it is tried again", "error", err)
+		log.Warn("the embedded PostgreSQL could not be restarted from its new files; retrying", "error", err)
 	})
 }
 
 // once logs a state when it begins.
-func (n *renewal) once(state string, tell func(*slog.Logger)) {
-	if state != n.said {
-		n.said = state
-		tell(n.log.With("files", paths(n.seen)))
+func (n *renewal) once(state string, write func(*slog.Logger)) {
+	if state != n.logged {
+		n.logged = state
+		write(n.log.With("files", paths(n.seen)))
 	}
 }
 
@@ -120,7 +122,7 @@ func paths(replaced []embedded.Replacement) []string {
 	return all
 }
 
-// Outdated names the files of the embedded PostgreSQL that were replaced on disk since it was started.
+// Outdated returns the paths of the files that were replaced on disk since the embedded PostgreSQL was started.
 func (d *Database) Outdated() ([]string, error) {
 	if d.embedded == nil {
 		return nil, nil

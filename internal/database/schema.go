@@ -10,19 +10,19 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// rolesTimeout is for a few statements, and waiting for others who do the same.
+// rolesTimeout bounds a few statements, and waiting for other processes that run the same statements.
 const rolesTimeout = time.Minute
 
-// Migrate brings schema and roles up to date. It returns the SQL that somebody with more rights has to run for the roles.
+// Migrate brings schema and roles up to date. If this login may not make the roles, it returns the SQL that an administrator must run.
 func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
-	// Up waits for locks for as long as it takes. A server that is not there is named in time, by this.
+	// Connect first: Up may wait for locks without a limit, but a server that does not answer is reported within connectTimeout.
 	conn, err := d.Connect(ctx)
 	if err != nil {
 		return "", err
 	}
 	err = migrations.Up(ctx, d.URL(), d.log)
 	if err == nil {
-		limited, cancel := context.WithTimeoutCause(ctx, rolesTimeout, fmt.Errorf("the roles of the record were not looked up or made within %s", rolesTimeout))
+		limited, cancel := context.WithTimeoutCause(ctx, rolesTimeout, fmt.Errorf("checking and making the roles of the record took longer than %s", rolesTimeout))
 		missing, err = migrations.Roles(limited, conn)
 		if err != nil {
 			err = ctxerr.Explain(limited, err)
@@ -35,7 +35,7 @@ func (d *Database) Migrate(ctx context.Context) (missing string, err error) {
 	return missing, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// Ready migrates the database where that is allowed, else checks that it need not be.
+// Ready migrates the database if it is embedded or migrate is true. Else it checks that no migration is needed.
 func (d *Database) Ready(ctx context.Context, migrate bool) error {
 	if d.embedded != nil || migrate {
 		missing, err := d.Migrate(ctx)
