@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// PostgreSQL refuses to run as root. When root starts the server, serverAccounts are tried in this order.
+// serverAccounts are the accounts for the server if root starts it, in order of preference. PostgreSQL refuses to run as root.
 var serverAccounts = []string{"kuberewind", "postgres", "nobody"}
 
 // account is the user under whom the server runs.
@@ -21,7 +21,8 @@ type account struct {
 	foreign  bool // not the user of this process, who is root then
 }
 
-// chooseAccount takes the owner of existing data. So an account that is added to the machine later changes nothing.
+// chooseAccount returns the account for the server. If there are data, that is their owner. So an account that is added to the machine
+// later changes nothing.
 func chooseAccount(euid int, dataDir string) (account, error) {
 	uid, gid, err := owner(dataDir)
 	exists := err == nil
@@ -82,7 +83,7 @@ func accountName(uid int) string {
 	return "uid " + strconv.Itoa(uid)
 }
 
-// attributes give a process of the server a session of its own. That keeps the terminal's Ctrl-C from it.
+// attributes put a process of the server into a new session, so that the terminal does not send it Ctrl-C.
 func (a account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.foreign {
@@ -98,7 +99,7 @@ func (a account) own(path string) error {
 	return os.Lchown(path, a.uid, a.gid)
 }
 
-// barrier is the first directory on the way to path (included) whose mode keeps the account out, or "".
+// barrier returns the first directory on the way to path (included) that the account cannot enter, or "".
 func (a account) barrier(path string) string {
 	parent := filepath.Dir(path)
 	if parent != path {

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// oldestMajor is the oldest version of PostgreSQL that the record is tested with.
+// oldestMajor is the oldest major version of PostgreSQL with which the record is tested.
 const oldestMajor = 15
 
-// binaryPlaces are where packagers put the server's binaries, which are often not on PATH.
+// binaryPlaces are the directories in which packages install the server's binaries. They are often not on PATH.
 var binaryPlaces = []string{
 	"/usr/lib/postgresql/*/bin", // Debian, Ubuntu
 	"/usr/pgsql-*/bin",          // RPM of the PostgreSQL project
@@ -31,7 +31,7 @@ var binaryPlaces = []string{
 
 var serverPrograms = []string{"postgres", "initdb", "pg_ctl"}
 
-// binaries are those of one version.
+// binaries are the programs of one version of PostgreSQL.
 type binaries struct {
 	dir     string
 	major   int
@@ -43,19 +43,19 @@ func (b binaries) program(name string) string { return filepath.Join(b.dir, name
 // finder looks for binaries that the account can run.
 type finder struct {
 	account account
-	workDir string   // has to be enterable by the account too, so probing tells
+	workDir string   // the account must be able to enter it, too, so probe runs there
 	named   string   // Options.BinDir
 	places  []string // globs
 }
 
-// find returns the newest binaries of the wanted major version (0: any that is supported). ok is false if there are none;
-// a directory that was named has to do, and is an error otherwise.
+// find returns the newest binaries of the wanted major version (0: any supported one). ok is false if there are none. If the options name
+// a directory, find uses only that one, and returns an error if its binaries cannot be used.
 func (f finder) find(ctx context.Context, want int) (found binaries, ok bool, err error) {
 	if f.named != "" {
 		found, err := f.probe(ctx, f.named)
 		if err == nil && want != 0 && found.major != want {
 			err = fmt.Errorf("it has PostgreSQL %s, and the data were made by PostgreSQL %d: name the binaries of that "+
-				"version, or name none to have them looked for", found.version, want)
+				"version, or name no directory and let the program find them", found.version, want)
 		}
 		if err == nil && found.major < oldestMajor {
 			err = fmt.Errorf("it has PostgreSQL %s, and %d is the oldest that is supported", found.version, oldestMajor)
@@ -79,7 +79,7 @@ func (f finder) find(ctx context.Context, want int) (found binaries, ok bool, er
 	return newest, true, nil
 }
 
-// candidates are existing directories, each once, those on PATH first.
+// candidates returns the directories that hold the server's programs, each once, and those on PATH first.
 func (f finder) candidates(ctx context.Context) []string {
 	var dirs []string
 	for _, name := range []string{"postgres", "pg_ctl"} {
@@ -114,7 +114,8 @@ func hasPrograms(dir string) error {
 	return nil
 }
 
-// probe runs the server binary as the account: a binary, or a directory on the way to it, may be out of its reach.
+// probe runs the server binary as the account, and returns its version. The account may be unable to run the binary or to enter a directory
+// above it.
 func (f finder) probe(ctx context.Context, dir string) (binaries, error) {
 	if err := hasPrograms(dir); err != nil {
 		return binaries{}, err
@@ -142,7 +143,7 @@ var versionPattern = regexp.MustCompile(`\(PostgreSQL\) ((\d+)[^ \n]*)`)
 func parseVersion(text string) (version string, major int, err error) {
 	match := versionPattern.FindStringSubmatch(text)
 	if match == nil {
-		return "", 0, fmt.Errorf("%q is no version of PostgreSQL", strings.TrimSpace(text))
+		return "", 0, fmt.Errorf("%q is not a version of PostgreSQL", strings.TrimSpace(text))
 	}
 	major, err = strconv.Atoi(match[2])
 	return match[1], major, err
@@ -150,7 +151,7 @@ func parseVersion(text string) (version string, major int, err error) {
 
 var numberPattern = regexp.MustCompile(`\d+`)
 
-// compareVersions compares the numbers in them; it does not know that a beta comes before its release.
+// compareVersions compares the numbers in two versions. It does not know that a beta comes before its release.
 func compareVersions(a, b string) int {
 	as, bs := numberPattern.FindAllString(a, -1), numberPattern.FindAllString(b, -1)
 	return slices.CompareFunc(as, bs, func(x, y string) int {

@@ -13,13 +13,13 @@ import (
 	"syscall"
 )
 
-// superuser owns the cluster, and is the name of the database as well.
+// superuser is the role that owns the cluster, and also the name of the database.
 const superuser = "kuberewind"
 
-// defaultPort only names the socket when no TCP port is asked for: the directory is the server's own.
+// defaultPort is part of the socket's name if the options name no TCP port. No other server uses the directory of the socket.
 const defaultPort = 5432
 
-// dataMajor is the version that made the data, 0 if there are none yet.
+// dataMajor returns the major version that made the data, or 0 if there are none yet.
 func (l layout) dataMajor() (int, error) {
 	text, err := os.ReadFile(filepath.Join(l.data(), "PG_VERSION"))
 	if err == nil {
@@ -33,19 +33,19 @@ func (l layout) dataMajor() (int, error) {
 		return 0, explainPath("read the version of", l.data(), err)
 	}
 	if _, err := os.Lstat(l.data()); !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%s exists and is no data directory of PostgreSQL (it has no PG_VERSION): move it away, "+
+		return 0, fmt.Errorf("%s exists and is not a data directory of PostgreSQL (it has no PG_VERSION): move it away, "+
 			"or choose another data directory", l.data())
 	}
 	return 0, nil
 }
 
-// HasData tells whether Start would find data in a data directory. It changes nothing.
+// HasData reports whether Start would find data in a data directory. It changes nothing.
 func HasData(dataDir string) (bool, error) {
 	major, err := layout{dataDir}.dataMajor()
 	return major != 0, err
 }
 
-// Runs tells whether a server that this package started runs in a data directory. It starts none.
+// Runs reports whether a server that this package started runs in a data directory. It starts no server.
 func Runs(dataDir string) (bool, error) {
 	made, err := HasData(dataDir)
 	if err != nil || !made {
@@ -54,7 +54,7 @@ func Runs(dataDir string) (bool, error) {
 	return layout{dataDir}.presence().alive()
 }
 
-// cluster makes the data, and the settings with which the server starts on them.
+// cluster makes the data directory and the settings of the server.
 type cluster struct {
 	layout    layout
 	programs  *programs
@@ -64,7 +64,7 @@ type cluster struct {
 	log       *slog.Logger
 }
 
-// initialize makes the cluster in a scratch directory, and puts it in place when it is whole. It needs the lifecycle lock.
+// initialize makes the cluster in a scratch directory, and renames the directory when it is complete. The caller holds the lifecycle lock.
 func (c *cluster) initialize(ctx context.Context) error {
 	c.log.Info("making the data directory of the embedded PostgreSQL", "dir", c.layout.dir, "version", c.programs.bin.version,
 		"user", c.programs.account.name)
@@ -72,7 +72,7 @@ func (c *cluster) initialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The children of an initdb that was killed go on for a while, and hold the lock as a server does.
+	// The children of a killed initdb run on for a while, and hold the lock as a server does.
 	lock, err := c.layout.presence().takeServer(ctx)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *cluster) initdbArgs(passwordFile string) []string {
 		"--encoding=UTF8", "--locale=C", "--data-checksums",
 	}
 	if c.programs.bin.major >= 17 {
-		// Code point order like C, and upper and lower know Unicode.
+		// This locale sorts by code point as C does, and its functions upper and lower handle Unicode.
 		args = append(args, "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
 	}
 	if c.throwaway {
@@ -129,15 +129,15 @@ func (c *cluster) initdbArgs(passwordFile string) []string {
 	return args
 }
 
-// includeSettings refers to the settings by a path that stays right when DataDir is moved.
+// includeSettings makes postgresql.conf include the settings. The path is relative, so DataDir can be moved.
 func (l layout) includeSettings() error {
 	path := filepath.Join(l.scratch(), "postgresql.conf")
-	// The directory is another user's by now: a link that he puts there must not be followed.
+	// Another user owns the directory now, so a link there must not be followed.
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return explainPath("open", path, err)
 	}
-	_, err = file.WriteString("\n# The recorder's settings, rewritten at each start. Of two lines the last one wins: put yours below.\n" +
+	_, err = file.WriteString("\n# The recorder's settings, rewritten at each start. If a setting occurs twice, the last line wins: put your settings below.\n" +
 		"include '../" + filepath.Base(l.settings()) + "'\n")
 	if err := errors.Join(err, file.Close()); err != nil {
 		return explainPath("write", path, err)
@@ -145,7 +145,7 @@ func (l layout) includeSettings() error {
 	return nil
 }
 
-// writeSettings is called before each start: ports, paths and the abilities of the binaries may have changed.
+// writeSettings writes the settings before each start, because ports, paths and the features of the binaries may have changed.
 func (c *cluster) writeSettings(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("# Written by the recorder at each start.\n")
@@ -156,10 +156,10 @@ func (c *cluster) writeSettings(ctx context.Context) error {
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		return explainPath("write", path, err)
 	}
-	return os.Chmod(path, 0o644) // whatever the umask is: the server's account has to read it
+	return os.Chmod(path, 0o644) // the server's account must read the file, whatever the umask is
 }
 
-// settings suit a recorder beside other programs: little memory, few fsyncs, every commit durable.
+// settings returns settings for a recorder on a shared machine: little memory, few fsyncs, every commit durable.
 func (c *cluster) settings(lz4 bool) [][2]string {
 	listen := ""
 	if c.tcpPort != 0 {
@@ -177,9 +177,10 @@ func (c *cluster) settings(lz4 bool) [][2]string {
 		{"unix_socket_permissions", "0700"},
 		{"password_encryption", "scram-sha-256"},
 		{"shared_buffers", "128MB"},
-		// Compiling a query over a hundred partitions takes many times longer than running it.
+		// JIT compilation of a query over a hundred partitions takes many times longer than the query itself.
 		{"jit", "off"},
-		// An upgrade may replace the library under the running server, which then cannot load it: new sessions inherit this one.
+		// An upgrade may replace this library while the server runs. The server could not load the new file, so it loads the library once
+		// at its start, and new sessions inherit it.
 		{"shared_preload_libraries", "plpgsql"},
 		{"max_wal_size", "2GB"}, // fewer full-page images; crash recovery stays within seconds
 		{"checkpoint_timeout", "15min"},
@@ -203,7 +204,8 @@ func (c *cluster) settings(lz4 bool) [][2]string {
 	return all
 }
 
-// supportsLZ4 asks the binaries: whether lz4 was compiled in is the packager's choice. They are not to read the settings, which have yet to be written.
+// supportsLZ4 reports whether the binaries were built with lz4, which depends on the package. It passes no configuration file, because the
+// settings are not written yet.
 func (c *cluster) supportsLZ4(ctx context.Context) bool {
 	return c.programs.command(ctx, "postgres", "-D", c.layout.data(), "-C", "default_toast_compression",
 		"-c", "config_file="+os.DevNull, "-c", "default_toast_compression=lz4").Run() == nil

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// URL connects to the record's database through the unix socket, as the superuser who owns it. It carries the password. With
-// a role, sessions act as that role from their first statement and come back to it at RESET ROLE; the role need not be able
-// to log in. Errors come from the server, when the URL is used.
+// URL returns a URL of the record's database: through the unix socket, as the superuser who owns it, with the password. If a role is
+// given, sessions act as that role from their first statement and return to it at RESET ROLE. The role need not be able to log in. If the
+// role does not exist, the connection fails.
 func (s *Server) URL(role ...string) string {
 	options := ""
 	if len(role) > 0 {
@@ -29,8 +29,8 @@ func (s *Server) URL(role ...string) string {
 	return s.login.url(s.running, superuser, options)
 }
 
-// PSQL is a psql on the record's database, not yet started; the caller wires its input and output. The password is in a file
-// that it reads, neither in its arguments nor in its environment.
+// PSQL returns a command that runs psql on the record's database. The caller wires its input and output and starts it. psql reads the
+// password from a file, so the password is neither in its arguments nor in its environment.
 func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,13 +53,13 @@ func (s *Server) PSQL(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// login is how the superuser enters the server. Server.mu protects it.
+// login connects to the server as the superuser. Server.mu protects it.
 type login struct {
 	layout   layout
 	password string
 }
 
-// url is that of a database of a server that runs.
+// url returns the URL of a database of a running server.
 func (l *login) url(pm postmaster, database, options string) string {
 	query := url.Values{"host": {pm.socketDir}, "port": {strconv.Itoa(pm.port)}}
 	if options != "" {
@@ -67,13 +67,13 @@ func (l *login) url(pm postmaster, database, options string) string {
 	}
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, l.password), Path: "/" + database,
-		// libpq does not take + for a space.
+		// libpq does not decode + as a space.
 		RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20"),
 	}
 	return u.String()
 }
 
-// connect opens a connection to a database of a server that runs.
+// connect opens a connection to a database of a running server.
 func (l *login) connect(ctx context.Context, pm postmaster, database string) (*pgx.Conn, error) {
 	conn, err := pgx.Connect(ctx, l.url(pm, database, ""))
 	var refusal *pgconn.PgError
@@ -110,7 +110,7 @@ func (l *login) createDatabase(ctx context.Context, pm postmaster) error {
 	return conn.Close(ctx)
 }
 
-// othersThan counts the sessions that have none of the names, backups among them.
+// othersThan counts the sessions whose application name is none of the names. It counts backups, too.
 func (l *login) othersThan(ctx context.Context, pm postmaster, names []string) (others int, err error) {
 	conn, err := l.connect(ctx, pm, superuser)
 	if err != nil {

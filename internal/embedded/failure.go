@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// remedies are what to do about a failure, by words of PostgreSQL's log or of the operating system's errors. The first
-// that matches is given.
+// remedies map words in PostgreSQL's log, or in errors of the operating system, to advice. The first match applies.
 var remedies = []struct{ words, advice string }{
 	{"No space left on device", "make room on the file system of %s"},
 	{"Disk quota exceeded", "make room in the quota of the file system of %s"},
@@ -37,7 +36,7 @@ func remedy(text, dir string) string {
 	return ""
 }
 
-// explainPath says what was being done to a path, and the way out where one is known.
+// explainPath adds the operation and the path to an error. If a remedy is known, it adds that, too.
 func explainPath(doing, path string, err error) error {
 	for _, known := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM} {
 		if !errors.Is(err, known) {
@@ -50,7 +49,7 @@ func explainPath(doing, path string, err error) error {
 	return fmt.Errorf("%s %s: %w", doing, path, err)
 }
 
-// explainOutput adds the output of a program, or of the server, to an error, with the way out where one is known.
+// explainOutput adds the output of a program, or the log of the server, to an error. If a remedy is known, it adds that, too.
 func (l layout) explainOutput(err error, output string) error {
 	output = strings.TrimSpace(output)
 	if output == "" {
@@ -62,10 +61,10 @@ func (l layout) explainOutput(err error, output string) error {
 	return fmt.Errorf("%w\n--- PostgreSQL said ---\n%s", err, output)
 }
 
-// maxTail is how much of each log file an error carries, in bytes.
+// maxTail is the number of bytes at the end of each log file that an error contains.
 const maxTail = 2000
 
-// logTail is the end of the logs written since then, oldest file first.
+// logTail returns the ends of the log files that were written since a time, oldest file first.
 func (l layout) logTail(since time.Time) string {
 	paths, _ := filepath.Glob(filepath.Join(l.logs(), "*.log")) // the only error is that of a bad pattern
 	type file struct {
@@ -87,8 +86,7 @@ func (l layout) logTail(since time.Time) string {
 	return tail.String()
 }
 
-// readTail reads whole lines at the end of a file. A file that cannot be read is left out: it is only there to explain an
-// error.
+// readTail returns whole lines from the end of a file. If the file cannot be read, it returns "": the lines only explain an error.
 func readTail(path string) string {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestADirectoryThatTheServerCannotEnterIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "cannot enter "+home+": choose a data directory outside it")
 }
 
-func TestDataOfAnotherVersionAreRefusedAndLeftAsTheyAre(t *testing.T) {
+func TestDataOfAnotherVersionAreRefusedAndNotChanged(t *testing.T) {
 	t.Setenv(BinDirEnv, "")
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
@@ -30,7 +30,7 @@ func TestDataOfAnotherVersionAreRefusedAndLeftAsTheyAre(t *testing.T) {
 	_, err := Start(testContext(t), options(t, dir))
 	require.ErrorContains(t, err, "were made by PostgreSQL 9")
 	require.ErrorContains(t, err, "apt-get install postgresql-9")
-	require.ErrorContains(t, err, "they were left as they are")
+	require.ErrorContains(t, err, "the data were not changed")
 	o := options(t, dir)
 	o.BinDir = server.programs.bin.dir
 	_, err = Start(testContext(t), o)
@@ -40,7 +40,7 @@ func TestDataOfAnotherVersionAreRefusedAndLeftAsTheyAre(t *testing.T) {
 	require.Equal(t, "1", query(t, start(t, options(t, dir)).URL(), "SELECT '1'"))
 }
 
-func TestADirectoryThatIsNoneOfOursIsRefused(t *testing.T) {
+func TestADirectoryThatThisPackageDidNotMakeIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700))
@@ -49,7 +49,7 @@ func TestADirectoryThatIsNoneOfOursIsRefused(t *testing.T) {
 		require.NoError(t, os.Chown(filepath.Join(dir, "data"), 65534, 65534))
 	}
 	_, err := Start(testContext(t), options(t, dir))
-	require.ErrorContains(t, err, "is no data directory of PostgreSQL")
+	require.ErrorContains(t, err, "is not a data directory of PostgreSQL")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "PG_VERSION"), []byte("15\n"), 0o600))
 	_, err = Start(testContext(t), options(t, dir))
@@ -79,7 +79,7 @@ func TestALostOrWrongPasswordFileIsNamed(t *testing.T) {
 	require.Equal(t, "1", query(t, start(t, options(t, dir)).URL(), "SELECT '1'"))
 }
 
-func TestWhyTheServerDoesNotStartIsTakenFromItsLog(t *testing.T) {
+func TestTheErrorOfAFailedStartContainsTheLogOfTheServer(t *testing.T) {
 	t.Parallel()
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
@@ -111,13 +111,13 @@ func TestDataOfAnotherUserAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "belong to root, but PostgreSQL refuses to run as root")
 }
 
-func TestWithoutAnAccountForTheServerRootGetsAnErrorThatSaysToMakeOne(t *testing.T) {
+func TestTheErrorForRootWithoutAServerAccountSaysHowToAddOne(t *testing.T) {
 	t.Parallel()
 	_, err := lookupServerAccount([]string{"no-such-user", "root"})
 	require.ErrorContains(t, err, "useradd --system kuberewind")
 }
 
-func TestADirectoryBelowTmpThatSomebodyElseMadeIsRefused(t *testing.T) {
+func TestASocketDirectoryOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	require.NoError(t, os.Mkdir(dir, 0o755))
@@ -128,7 +128,7 @@ func TestADirectoryBelowTmpThatSomebodyElseMadeIsRefused(t *testing.T) {
 	require.Error(t, makePrivate(link, account{name: "me", uid: os.Geteuid(), gid: os.Getegid()}))
 }
 
-// mount puts a small file system of its own at dir, until the test ends.
+// mount mounts a small file system at dir until the test ends.
 func mount(t *testing.T, dir, size string) {
 	t.Helper()
 	asRoot(t)
@@ -143,7 +143,7 @@ func mount(t *testing.T, dir, size string) {
 	})
 }
 
-func TestAFullDiskIsNamedAndCostsNothing(t *testing.T) {
+func TestAFullDiskIsNamedAndLosesNoData(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	mount(t, dir, "200m")

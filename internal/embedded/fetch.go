@@ -20,17 +20,17 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// fetchable are the versions that the library can fetch; newMajor is the one for new data.
+// fetchable are the versions that the library can fetch. New data use newMajor.
 var fetchable = map[int]embeddedpostgres.PostgresVersion{
 	15: embeddedpostgres.V15, 16: embeddedpostgres.V16, 17: embeddedpostgres.V17, 18: embeddedpostgres.V18,
 }
 
 const newMajor = 18
 
-// mavenCentral is where the library's binaries are published.
+// mavenCentral is the repository of the library's binaries.
 const mavenCentral = "https://repo1.maven.org/maven2"
 
-// choose returns those for data of this major version (0: there are no data yet): found, else fetched.
+// choose returns binaries for data of this major version (0: there are no data yet). If the machine has none, it fetches them.
 func (p *programs) choose(ctx context.Context, major int) (binaries, error) {
 	fetched := filepath.Join(globEscape(p.layout.binaries()), "*", "bin")
 	f := finder{account: p.account, workDir: p.layout.dir, named: p.named, places: append([]string{fetched}, binaryPlaces...)}
@@ -48,7 +48,7 @@ func (p *programs) choose(ctx context.Context, major int) (binaries, error) {
 	}
 	if major != 0 {
 		return binaries{}, fmt.Errorf("the data in %s were made by PostgreSQL %d; its binaries are not on this machine, and "+
-			"they could not be fetched (%w). Install that version (%s) or upgrade the data with pg_upgrade; they were left as they are",
+			"they could not be fetched (%w). Install that version (%s) or upgrade the data with pg_upgrade; the data were not changed",
 			p.layout.data(), major, err, installHint(major))
 	}
 	return binaries{}, fmt.Errorf("this machine has no PostgreSQL %d or newer, and it could not be fetched (%w). Install it (%s), "+
@@ -60,7 +60,7 @@ func installHint(major int) string {
 		major, major, major)
 }
 
-// fetch puts the binaries of a major version into DataDir, whole or not at all. It needs the lifecycle lock.
+// fetch puts the binaries of a major version into DataDir, either complete or not at all. The caller holds the lifecycle lock.
 func (p *programs) fetch(ctx context.Context, f finder, major int, repository string) (binaries, error) {
 	version, ok := fetchable[major]
 	if !ok {
@@ -86,7 +86,7 @@ func (p *programs) fetch(ctx context.Context, f finder, major int, repository st
 	if err := p.tryInitdb(ctx, f, tree, scratch); err != nil {
 		return binaries{}, fmt.Errorf("PostgreSQL %s was fetched and does not work here: %w", version, err)
 	}
-	if err := os.RemoveAll(final); err != nil { // it was looked at before, and is of no use
+	if err := os.RemoveAll(final); err != nil { // find has rejected these binaries
 		return binaries{}, explainPath("remove", final, err)
 	}
 	if err := os.Rename(tree, final); err != nil {
@@ -98,11 +98,11 @@ func (p *programs) fetch(ctx context.Context, f finder, major int, repository st
 	return f.probe(ctx, filepath.Join(final, "bin"))
 }
 
-// download has the library fetch and unpack. The library offers only its Start for that, which also starts a server on a data
-// directory. So it gets a directory that claims to be initialised: its server ends at once, for lack of a configuration, on no
-// port. Start's error therefore says nothing. Running the binaries tells whether they are whole.
+// download fetches and unpacks the binaries by the library. The library offers only its Start for that, which also starts a server on a
+// data directory. So download gives it a directory that looks initialized and has no configuration. The server ends at once, without a
+// port, so the error of Start has no meaning. tryInitdb checks later whether the binaries are complete.
 func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scratch, tree, repository string) error {
-	mirror, err := startMirror(ctx, repository, mostFetched)
+	mirror, err := startMirror(ctx, repository, maxFetched)
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func download(ctx context.Context, version embeddedpostgres.PostgresVersion, scr
 	return nil
 }
 
-// awaitForks returns when each child that was forked before has executed its program. Until then it has all open files of this
-// process: no system runs a program that some process can still write to ("text file busy").
+// awaitForks returns when each child that this process has forked runs its program. Until then, a child holds all open files of this
+// process. The system refuses to run a program that a process has open for writing ("text file busy").
 func awaitForks() {
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
@@ -148,7 +148,7 @@ func allowReading(tree string) error {
 	})
 }
 
-// tryInitdb proves that a tree is whole: initdb reads its libraries, extensions and texts.
+// tryInitdb checks that a tree is complete. It runs initdb, which reads the libraries, extensions and texts.
 func (p *programs) tryInitdb(ctx context.Context, f finder, tree, scratch string) error {
 	bin, err := f.probe(ctx, filepath.Join(tree, "bin"))
 	if err != nil {
@@ -166,21 +166,22 @@ func (p *programs) tryInitdb(ctx context.Context, f finder, tree, scratch string
 	return nil
 }
 
-// mirror stands between the library, which knows no contexts and hides what went wrong, and the repository.
+// mirror is a proxy between the library and the repository. The library accepts no context and hides errors; the mirror ends with a context
+// and keeps the first error.
 type mirror struct {
 	url      string
 	upstream *http.Transport
 	server   *http.Server
-	served   chan error // the end of the goroutine that serves
+	served   chan error // the result of the goroutine that serves
 
 	mu  sync.Mutex // protects err
 	err error      // the first failure
 }
 
-// mostFetched is more than an archive of binaries has, in bytes: some 15 MB are usual. The library holds it in memory.
-const mostFetched = 256 << 20
+// maxFetched bounds the size of an archive of binaries, in bytes. About 15 MB are usual. The library holds the archive in memory.
+const maxFetched = 256 << 20
 
-func startMirror(ctx context.Context, repository string, most int64) (*mirror, error) {
+func startMirror(ctx context.Context, repository string, limit int64) (*mirror, error) {
 	target, err := url.Parse(repository)
 	if err != nil {
 		return nil, fmt.Errorf("repository of PostgreSQL binaries: %w", err)
@@ -195,7 +196,7 @@ func startMirror(ctx context.Context, repository string, most int64) (*mirror, e
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      m.upstream,
-		ModifyResponse: func(response *http.Response) error { return refuseFailures(response, most) },
+		ModifyResponse: func(response *http.Response) error { return refuseFailures(response, limit) },
 		ErrorHandler:   m.fail,
 		ErrorLog:       silent,
 	}
@@ -204,13 +205,14 @@ func startMirror(ctx context.Context, repository string, most int64) (*mirror, e
 	return m, nil
 }
 
-// refuseFailures keeps the library from going on without a checksum where the repository does not serve it, and from reading without end.
-func refuseFailures(response *http.Response, most int64) error {
+// refuseFailures returns an error for a response that failed or is too large. Without it, the library would go on without a checksum if the
+// repository does not serve one, and would read without a limit.
+func refuseFailures(response *http.Response, limit int64) error {
 	if response.StatusCode == http.StatusOK {
-		if response.ContentLength > most {
-			return fmt.Errorf("GET %s: %d bytes are more than the %d that are taken", response.Request.URL.Redacted(), response.ContentLength, most)
+		if response.ContentLength > limit {
+			return fmt.Errorf("GET %s: %d bytes are more than the limit of %d", response.Request.URL.Redacted(), response.ContentLength, limit)
 		}
-		response.Body = http.MaxBytesReader(nil, response.Body, most)
+		response.Body = http.MaxBytesReader(nil, response.Body, limit)
 		return nil
 	}
 	return fmt.Errorf("GET %s: %s", response.Request.URL.Redacted(), response.Status)
@@ -222,10 +224,10 @@ func (m *mirror) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	if m.err == nil {
 		m.err = fmt.Errorf("fetch %s: %w", r.URL.Path, err)
 	}
-	panic(http.ErrAbortHandler) // cuts the connection: whatever the library gets now, it is not a whole answer
+	panic(http.ErrAbortHandler) // cuts the connection, so that the library cannot get a complete answer
 }
 
-// stop waits for the goroutine that serves, and returns why a request failed.
+// stop waits for the goroutine that serves, and returns the first error of a request.
 func (m *mirror) stop() error {
 	err := m.server.Close()
 	m.upstream.CloseIdleConnections()

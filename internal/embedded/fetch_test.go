@@ -21,12 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repository serves binaries as the public one does: a jar with a .txz, and its checksum.
+// repository serves binaries as the public repository does: a jar with a .txz, and its checksum.
 type repository struct {
 	jar      []byte
 	checksum string
 	status   int           // of the jar
-	requests chan struct{} // if not nil, gets each request, which then hangs until its client leaves
+	requests chan struct{} // if not nil, receives for each request, which then hangs until its client disconnects
 }
 
 func (r *repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -57,7 +57,7 @@ func serve(t *testing.T, r *repository) string {
 	return server.URL
 }
 
-// publish packs programs that hand over to the machine's own binaries, or to whatever script is given instead.
+// publish returns a repository whose programs run the machine's own binaries, or the given script.
 func publish(t *testing.T, p *programs, script string) *repository {
 	t.Helper()
 	if _, err := exec.LookPath("xz"); err != nil {
@@ -88,7 +88,7 @@ func publish(t *testing.T, p *programs, script string) *repository {
 	return &repository{jar: jar.Bytes(), checksum: hex.EncodeToString(sum[:])}
 }
 
-// fetcher is a Server's programs and their options. It has its directories and account, and knows the machine's binaries.
+// fetcher returns the programs of a new Server, a finder with the machine's binaries, and the options of the Server.
 func fetcher(t *testing.T) (*programs, finder, Options) {
 	t.Helper()
 	o, err := options(t, newDir(t)).withDefaults()
@@ -116,7 +116,7 @@ func TestFetchedBinariesAreUsed(t *testing.T) {
 	require.Equal(t, "1", query(t, start(t, o).URL(), "SELECT '1'"))
 }
 
-func TestBinariesThatCannotBeTrustedOrUsedAreNotKept(t *testing.T) {
+func TestBinariesThatFailAnyCheckAreNotKept(t *testing.T) {
 	t.Parallel()
 	p, f, _ := fetcher(t)
 	for name, test := range map[string]struct {
@@ -164,7 +164,7 @@ func TestADownloadEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestTheNewestBinariesThatTheDataAllowAreTaken(t *testing.T) {
+func TestTheNewestBinariesForTheDataAreUsed(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	require.NoError(t, makeEnterable(dir, 0o755))
@@ -199,7 +199,7 @@ func TestTheNewestBinariesThatTheDataAllowAreTaken(t *testing.T) {
 	require.ErrorContains(t, err, "PostgreSQL binaries in "+dir)
 }
 
-func TestAnArchiveWithoutEndIsNotRead(t *testing.T) {
+func TestAnArchiveAboveTheLimitIsRefused(t *testing.T) {
 	t.Parallel()
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {

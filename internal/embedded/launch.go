@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// launcher starts and stops the processes of the server, or adopts those that run.
+// launcher starts and stops the processes of the server. It adopts a server that runs already.
 type launcher struct {
 	layout   layout
 	programs *programs
@@ -21,13 +21,13 @@ type launcher struct {
 	log      *slog.Logger
 }
 
-// errEnded is the end of a server that was waited for.
+// errEnded says that the server does not run, or ended while launcher waited for it.
 var errEnded = errors.New("the server ended")
 
-// slowStart is after how long a start is reported as slow.
+// slowStart is how long a start may take before it is logged as slow.
 const slowStart = 5 * time.Second
 
-// adoptOrLaunch returns the server that runs. It needs the lifecycle lock.
+// adoptOrLaunch returns the running server, and starts it if it does not run. The caller holds the lifecycle lock.
 func (l *launcher) adoptOrLaunch(ctx context.Context) (postmaster, error) {
 	pm, err := l.adopt(ctx)
 	if errors.Is(err, errEnded) {
@@ -41,13 +41,13 @@ func (l *launcher) adoptOrLaunch(ctx context.Context) (postmaster, error) {
 	}
 	if l.cluster.tcpPort != 0 && (pm.port != l.cluster.tcpPort || pm.listen == "") {
 		return pm, fmt.Errorf("the embedded PostgreSQL in %s already runs without TCP port %d; stop the programs that use it, "+
-			"or do not ask for a port", l.layout.dir, l.cluster.tcpPort)
+			"or configure no port", l.layout.dir, l.cluster.tcpPort)
 	}
 	l.log.Info("using the embedded PostgreSQL that runs already", "dir", l.layout.dir, "pid", pm.pid)
 	return pm, nil
 }
 
-// adopt returns the server that runs, or errEnded if none does. One that is about to end is waited for.
+// adopt returns the running server, or errEnded if none runs. It waits for a server that is starting or stopping.
 func (l *launcher) adopt(ctx context.Context) (postmaster, error) {
 	alive, err := l.layout.presence().alive()
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *launcher) adopt(ctx context.Context) (postmaster, error) {
 	return l.awaitReady(ctx, outsider)
 }
 
-// awaitReady waits until the server takes connections. alive tells whether it can still come to that.
+// awaitReady waits until the server accepts connections. It returns errEnded if alive reports that the server has ended.
 func (l *launcher) awaitReady(ctx context.Context, alive func() (bool, error)) (postmaster, error) {
 	slow := time.Now().Add(slowStart)
 	for {
@@ -92,7 +92,7 @@ func (l *launcher) awaitReady(ctx context.Context, alive func() (bool, error)) (
 	}
 }
 
-// launch starts the server, detached from this process. It needs the lifecycle lock.
+// launch starts the server, detached from this process. The caller holds the lifecycle lock.
 func (l *launcher) launch(ctx context.Context) (postmaster, error) {
 	since := time.Now()
 	if err := l.layout.pidFile().removeStale(l.cluster.socketDir); err != nil {
@@ -120,14 +120,14 @@ func (l *launcher) launch(ctx context.Context) (postmaster, error) {
 	return pm, l.noteStart(ctx, pm, program, was)
 }
 
-// spawn has pg_ctl start the server, because it leaves no child behind that a parent would have to wait for. Paths are
-// relative, because pg_ctl hands them to a shell.
+// spawn starts the server by pg_ctl, so that the server is no child of this process, which would have to wait for it. The paths are
+// relative, because pg_ctl passes them to a shell.
 func (l *launcher) spawn(ctx context.Context) error {
 	lock, err := l.layout.presence().takeServer(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // nothing was written; from here on the lock is the server's
+	defer func() { _ = lock.Close() }() // nothing was written; the server keeps the lock
 	if err := os.Remove(l.layout.startLog()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explainPath("remove", l.layout.startLog(), err)
 	}
@@ -142,8 +142,8 @@ func (l *launcher) spawn(ctx context.Context) error {
 	return nil
 }
 
-// shutdown ends the server: sessions are cut, what is committed stays. It needs the lifecycle lock, and nobody else may hold
-// the server. One that an outsider started goes on.
+// shutdown ends the server. It cuts sessions; committed data stay. The caller holds the lifecycle lock, and no other process may hold the
+// server. shutdown does not end a server that was started by hand.
 func (l *launcher) shutdown(ctx context.Context) error {
 	alive, err := l.layout.presence().alive()
 	if err != nil || !alive {
@@ -157,7 +157,7 @@ func (l *launcher) shutdown(ctx context.Context) error {
 		return fmt.Errorf("stop the embedded PostgreSQL in %s: %w", l.layout.dir, err)
 	}
 	if err := l.layout.presence().awaitGone(ctx); err != nil {
-		return fmt.Errorf("the embedded PostgreSQL in %s was told to stop and has not yet: %w", l.layout.dir, err)
+		return fmt.Errorf("the embedded PostgreSQL in %s got the signal to stop and still runs: %w", l.layout.dir, err)
 	}
 	l.log.Info("stopped the embedded PostgreSQL", "dir", l.layout.dir)
 	if filepath.Dir(l.cluster.socketDir) != l.layout.dir {
@@ -166,7 +166,7 @@ func (l *launcher) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// cause is why the context ended, if that is why a command failed.
+// cause returns why the context ended. If it has not ended, cause returns err.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// maxSocketDir leaves room for "/.s.PGSQL.65535" in the 103 bytes that every supported system takes (107 on Linux).
+// maxSocketDir is the maximum length of the socket's directory. All supported systems allow paths of 103 bytes (Linux: 107), and
+// "/.s.PGSQL.65535" must fit, too.
 const maxSocketDir = 103 - len("/.s.PGSQL.65535")
 
-// layout names what is in DataDir.
+// layout names the files and directories in DataDir.
 type layout struct{ dir string }
 
 func (l layout) data() string       { return filepath.Join(l.dir, "data") }
@@ -38,8 +39,8 @@ func (l layout) presence() presence {
 	}
 }
 
-// socketDir is the same for every process that uses the directory as the same account. Clients take a comma for the end of
-// a host.
+// socketDir returns the directory of the socket. It is the same in all processes that use DataDir with the same account. It contains no
+// comma, because clients read a comma as the end of a host.
 func (l layout) socketDir(a account) string {
 	dir := filepath.Join(l.dir, "run")
 	if len(dir) <= maxSocketDir && !strings.Contains(dir, ",") {
@@ -49,7 +50,7 @@ func (l layout) socketDir(a account) string {
 	return fmt.Sprintf("/tmp/kuberewind-%d-%s", a.uid, hex.EncodeToString(sum[:6]))
 }
 
-// makeRoot makes DataDir itself, which stays the user's. The server's account, if another, may pass through it.
+// makeRoot makes DataDir, which belongs to the user. If the server runs under another account, that account can enter DataDir.
 func (l layout) makeRoot(asRoot bool) error {
 	mkdir := func() error { return os.MkdirAll(l.dir, 0o700) }
 	if asRoot {
@@ -65,7 +66,7 @@ func (l layout) makeRoot(asRoot bool) error {
 	return nil
 }
 
-// makeEnterable is MkdirAll for root whose umask may be strict. Directories that exist keep their modes.
+// makeEnterable is MkdirAll for root, whose umask may be strict. Existing directories keep their modes.
 func makeEnterable(dir string, mode fs.FileMode) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -73,14 +74,14 @@ func makeEnterable(dir string, mode fs.FileMode) error {
 	if err := makeEnterable(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	// Another process may be making the same one.
+	// Another process may make the same directory at the same time.
 	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return os.Chmod(dir, mode)
 }
 
-// makeServerDirs makes what the server's account writes to.
+// makeServerDirs makes the directories to which the server's account writes.
 func (l layout) makeServerDirs(a account) error {
 	for _, dir := range []string{l.logs(), l.socketDir(a)} {
 		if err := makePrivate(dir, a); err != nil {
@@ -90,8 +91,8 @@ func (l layout) makeServerDirs(a account) error {
 	return nil
 }
 
-// makePrivate makes a directory that only the account can enter. One that exists is accepted only if it is that already:
-// below /tmp anybody could have made it.
+// makePrivate makes a directory that only the account can enter. It accepts an existing directory only if it has this owner and this mode,
+// because any user could have made a directory below /tmp.
 func makePrivate(dir string, a account) error {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {

@@ -41,7 +41,7 @@ func TestTheLastHolderStopsTheServer(t *testing.T) {
 	second := start(t, options(t, dir))
 	require.Equal(t, pid, second.PID())
 
-	first.leave(t)
+	first.release(t)
 	require.Equal(t, "1", query(t, second.URL(), "SELECT '1'"))
 	stop(t, second)
 	requireAlive(t, dir, false)
@@ -56,7 +56,7 @@ func TestProcessesThatStartAtOnceShareOneServer(t *testing.T) {
 		require.Equal(t, pid, h.pid(t))
 	}
 	for _, h := range holders {
-		h.leave(t)
+		h.release(t)
 	}
 	requireAlive(t, dir, false)
 }
@@ -109,7 +109,7 @@ func TestAServerThatDiedIsStartedAgain(t *testing.T) {
 	require.Equal(t, "kept", query(t, server.URL(), "SELECT v FROM t"))
 }
 
-func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
+func TestAPidFileOfACrashIsRemovedEvenIfItsPidIsReused(t *testing.T) {
 	t.Parallel()
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
@@ -117,7 +117,7 @@ func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
 	require.NoError(t, server.Gone(testContext(t)))
 	stop(t, server)
 
-	// A process of the server's own account, which PostgreSQL takes for a server.
+	// PostgreSQL takes this process of the server's account for a server.
 	sleeper := exec.Command("sleep", "300")
 	sleeper.Dir = "/"
 	sleeper.SysProcAttr = server.programs.account.attributes()
@@ -131,22 +131,22 @@ func TestAPidFileOfACrashIsPutAsideEvenWhenItsPidIsTaken(t *testing.T) {
 	}
 
 	require.Equal(t, "1", query(t, start(t, options(t, dir)).URL(), "SELECT '1'"))
-	require.NoError(t, sleeper.Process.Signal(syscall.Signal(0)), "the other process was left alone")
+	require.NoError(t, sleeper.Process.Signal(syscall.Signal(0)), "the other process must not be killed")
 }
 
-func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
+func TestStartWaitsForAServerThatIsStopping(t *testing.T) {
 	t.Parallel()
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	pid := server.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	// A caller whose time is over still tells the server to stop.
+	// The context has ended, but release still sends the signal to stop.
 	ctx, cancel := context.WithCancel(testContext(t))
 	cancel()
 	lifecycle, err := server.layout.presence().lockLifecycle(testContext(t))
 	require.NoError(t, err)
-	require.ErrorContains(t, server.leave(ctx), "was told to stop and has not yet")
+	require.ErrorContains(t, server.release(ctx), "got the signal to stop and still runs")
 	require.NoError(t, lifecycle.Close())
 	require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 
@@ -155,7 +155,7 @@ func TestAServerThatIsStillStoppingIsWaitedFor(t *testing.T) {
 	require.NotEqual(t, pid, next.PID())
 }
 
-func TestAServerThatSomebodyStartedByHandIsUsedAndLeftRunning(t *testing.T) {
+func TestAServerStartedByHandIsUsedAndNotStopped(t *testing.T) {
 	t.Parallel()
 	dir := filledDir(t)
 	server := start(t, options(t, dir))
@@ -175,7 +175,7 @@ func TestAServerThatSomebodyStartedByHandIsUsedAndLeftRunning(t *testing.T) {
 	require.NoError(t, err, string(out))
 }
 
-func TestAnInterruptedInitdbIsBegunAgain(t *testing.T) {
+func TestAnInterruptedInitdbIsRepeated(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	first := startHolder(t, dir)

@@ -11,14 +11,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// pollInterval is how often a lock, a pid file or a port that gives no signal is looked at.
+// pollInterval is how often the package polls a lock, a pid file or a port.
 const pollInterval = 20 * time.Millisecond
 
-// presence tells by locks who uses the data: who starts or stops the server, who holds it, and whether a process of it is
-// alive. Its fields are paths.
+// presence uses locks to find out whether a process starts or stops the server, whether a process holds it, and whether a process of the
+// server is alive. Its fields are paths.
 type presence struct{ dir, lifecycle, holders, server string }
 
-// lockLifecycle waits for a process that starts or stops the server. The caller closes the lock.
+// lockLifecycle takes the lifecycle lock. It waits for a process that starts or stops the server. The caller closes the lock.
 func (p presence) lockLifecycle(ctx context.Context) (*flock.Flock, error) {
 	lock := newLock(p.lifecycle)
 	if _, err := lock.TryLockContext(ctx, pollInterval); err != nil {
@@ -27,7 +27,7 @@ func (p presence) lockLifecycle(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// hold makes the caller one of the holders, until it closes the lock or dies. It needs the lifecycle lock.
+// hold makes the caller a holder of the server, until it closes the lock or dies. The caller holds the lifecycle lock.
 func (p presence) hold(ctx context.Context) (*flock.Flock, error) {
 	lock := newLock(p.holders)
 	if _, err := lock.TryRLockContext(ctx, pollInterval); err != nil {
@@ -36,7 +36,7 @@ func (p presence) hold(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// unheld tells whether nobody holds the server. It needs the lifecycle lock, so the answer stays true until that is released.
+// unheld reports whether no process holds the server. The caller holds the lifecycle lock, so the answer stays true until it releases that.
 func (p presence) unheld() (bool, error) {
 	lock := newLock(p.holders)
 	free, err := lock.TryLock()
@@ -53,8 +53,8 @@ func newLock(path string) *flock.Flock {
 	return flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
 
-// lockServer takes the lock that the server's processes inherit. It is a bare file, because it has to be closed without
-// being unlocked: the lock belongs to the open file, which the server goes on holding.
+// lockServer takes the lock that the server's processes inherit. It returns a plain file, because closing a flock.Flock would unlock it. The
+// lock belongs to the open file, which the server keeps open.
 func (p presence) lockServer() (file *os.File, free bool, err error) {
 	file, err = os.OpenFile(p.server, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p presence) lockServer() (file *os.File, free bool, err error) {
 	return nil, false, explainPath("take the lock", p.server, err)
 }
 
-// alive tells whether any process of a server that this package started is alive, be it an orphan of a killed one.
+// alive reports whether any process of a server that this package started is alive, including orphans of a killed server.
 func (p presence) alive() (bool, error) {
 	file, free, err := p.lockServer()
 	if free {
@@ -85,7 +85,7 @@ func (p presence) alive() (bool, error) {
 	return !free, err
 }
 
-// takeServer waits for readers of the lock, and for orphans.
+// takeServer takes the lock of the server. It waits for processes that test the lock, and for orphans of a killed server.
 func (p presence) takeServer(ctx context.Context) (*os.File, error) {
 	for {
 		lock, free, err := p.lockServer()
@@ -93,7 +93,7 @@ func (p presence) takeServer(ctx context.Context) (*os.File, error) {
 			return lock, err
 		}
 		if err := pause(ctx); err != nil {
-			return nil, fmt.Errorf("wait for what still runs in %s: %w", p.dir, err)
+			return nil, fmt.Errorf("wait for processes that still run in %s: %w", p.dir, err)
 		}
 	}
 }

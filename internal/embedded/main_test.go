@@ -23,7 +23,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgdata"
 )
 
-// holderEnv makes the test binary a process that holds the server of that data directory until its input ends.
+// holderEnv names a data directory. If it is set, the test binary holds the server of that directory until its input ends.
 const holderEnv = "EMBEDDED_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 	temp, err := os.MkdirTemp(pgdata.Place(), "kr-")
 	if err == nil {
-		// The library that fetches binaries leaves its log there.
+		// The library that fetches binaries writes its log there.
 		err = errors.Join(os.Chmod(temp, 0o711), os.Setenv("TMPDIR", temp))
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ var shared struct {
 	err    error
 }
 
-// sharedServer is for tests that leave the server as it is.
+// sharedServer returns a server for tests that do not change or stop it.
 func sharedServer(t *testing.T) *Server {
 	t.Helper()
 	shared.once.Do(func() {
@@ -123,7 +123,7 @@ func (h *holder) pid(t *testing.T) int {
 	return pid
 }
 
-func (h *holder) leave(t *testing.T) {
+func (h *holder) release(t *testing.T) {
 	t.Helper()
 	require.NoError(t, h.input.Close())
 	rest, err := io.ReadAll(h.output)
@@ -137,7 +137,7 @@ func (h *holder) kill(t *testing.T) {
 	require.Error(t, h.cmd.Wait())
 }
 
-// testContext serves cleanups as well.
+// testContext returns a context that cleanups can use, too.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
@@ -145,7 +145,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// newDir is a directory that any user may enter, gone after the test together with a server that a failed test left.
+// newDir returns the path of a data directory whose parent any user may enter. The cleanup removes it, and ends a server that a failed test
+// did not stop.
 func newDir(t *testing.T) string {
 	t.Helper()
 	parent, err := os.MkdirTemp("", "embedded-")
@@ -167,7 +168,7 @@ func newDir(t *testing.T) string {
 	return dir
 }
 
-// filledDir is newDir with data, if make test has made some, for tests of the time after initdb.
+// filledDir is newDir with the data that make test has prepared, if there are any. It is for tests that do not test initdb.
 func filledDir(t *testing.T) string {
 	t.Helper()
 	dir := newDir(t)
@@ -197,7 +198,7 @@ func stop(t *testing.T, server *Server) {
 	require.NoError(t, server.Stop(testContext(t)))
 }
 
-// query runs statements on a connection of its own, and returns the first column of the last one's first row.
+// query runs statements on a new connection. It returns the first column of the first row of the last statement.
 func query(t *testing.T, url string, statements ...string) string {
 	t.Helper()
 	ctx := testContext(t)

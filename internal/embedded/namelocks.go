@@ -17,10 +17,10 @@ import (
 // Lock is exclusive among all processes that use one data directory. It ends with the process that holds it.
 type Lock struct{ file *flock.Flock }
 
-// HeldError is returned for a lock that another holds.
+// HeldError says that another process, or another Server of this process, holds a lock.
 type HeldError struct {
 	Name   string
-	Holder string // "pid 17 on host since …", or "" where it cannot be read
+	Holder string // "pid 17 on host since …", or "" if it cannot be read
 }
 
 func (e *HeldError) Error() string {
@@ -31,14 +31,15 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held by %s", e.Name, holder)
 }
 
-// nameLocks is the folder of the locks that have names, such as a cluster's UID.
+// nameLocks is the folder of the named locks. A name is, for example, the UID of a cluster.
 type nameLocks string
 
-// lookAtLock is longer than Holder has a lock, and shorter than a person waits for a refusal.
+// lookAtLock is how long take waits for a lock. It is longer than holder keeps the lock while it tests it, and short for an operator who
+// waits for the error.
 const lookAtLock = 200 * time.Millisecond
 
-// Lock takes the exclusive lock of that name, such as a cluster's UID. It does not wait for another holder. The error is a *HeldError if another
-// process (or another Server of this one) has it.
+// Lock takes the exclusive lock of that name, such as a cluster's UID. It does not wait for another holder. If another process, or another
+// Server of this process, has the lock, the error is a *HeldError.
 func (s *Server) Lock(name string) (*Lock, error) { return s.layout.locks().take(name) }
 
 func (d nameLocks) take(name string) (*Lock, error) {
@@ -54,7 +55,7 @@ func (d nameLocks) take(name string) (*Lock, error) {
 		return nil, explainPath("take the lock", path, err)
 	}
 	if !free {
-		holder, _ := os.ReadFile(path) // it only completes the message
+		holder, _ := os.ReadFile(path) // it is only for the message
 		return nil, &HeldError{Name: name, Holder: strings.TrimSpace(string(holder))}
 	}
 	if err := os.WriteFile(path, []byte(describeSelf()), 0o600); err != nil {
@@ -63,7 +64,7 @@ func (d nameLocks) take(name string) (*Lock, error) {
 	return &Lock{file: lock}, nil
 }
 
-// Holder names the process that has the lock of that name, as HeldError does. It returns "" if none has it.
+// Holder returns the process that has the lock of that name, in the form of HeldError.Holder. It returns "" if no process has it.
 func (s *Server) Holder(name string) (string, error) { return s.layout.locks().holder(name) }
 
 func (d nameLocks) holder(name string) (string, error) {

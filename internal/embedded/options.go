@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 )
 
-// BinDirEnv names the environment variable that stands in for Options.BinDir.
+// BinDirEnv is the environment variable that sets Options.BinDir if that is empty.
 const BinDirEnv = "KUBEREWIND_POSTGRES_BIN"
 
-// Options say where the server lives and which binaries run it. The zero value is usable.
+// Options name the directory of the server and its binaries. The zero value is usable.
 type Options struct {
-	// DataDir is made where it does not exist. Default: /var/lib/kuberewind/postgres as root, else kuberewind/postgres
-	// below $XDG_DATA_HOME or ~/.local/share.
+	// DataDir is the directory of the server. Start makes it if it does not exist. Default: /var/lib/kuberewind/postgres as root, else
+	// kuberewind/postgres below $XDG_DATA_HOME or ~/.local/share.
 	DataDir string
 	// BinDir holds postgres, initdb and pg_ctl. Default: found on the machine, else fetched.
 	BinDir string
 	// Port makes the server listen on this TCP port of 127.0.0.1 as well. Default: the unix socket only.
 	Port int
-	// Throwaway trades safety against a crash of the machine for speed. It is for tests.
+	// Throwaway makes the server faster, but a crash of the machine can destroy the data. It is for tests.
 	Throwaway bool
 	// Logger logs starts, stops and long waits. Default: none.
 	Logger *slog.Logger

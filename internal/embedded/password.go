@@ -14,7 +14,7 @@ import (
 // passFile is the path of the file with the superuser's password.
 type passFile string
 
-// ensure returns the superuser's password, made at the first call. The file has the form that libpq reads.
+// ensure returns the superuser's password. The first call makes it. The file has the format that libpq reads.
 func (f passFile) ensure() (string, error) {
 	password, err := f.read()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,7 @@ func (f passFile) read() (string, error) {
 	return string(fields[4]), nil
 }
 
-// writeNew writes a file that only the user can read, whole or not at all.
+// writeNew writes a file that only the user can read, either complete or not at all.
 func writeNew(path string, text []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

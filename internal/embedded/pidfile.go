@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// postmaster is what the server says of itself in postmaster.pid.
+// postmaster is the content of postmaster.pid, in which the server describes itself.
 type postmaster struct {
 	pid       int
 	port      int
@@ -28,7 +28,8 @@ type pidFile struct{ data string }
 
 func (f pidFile) path() string { return filepath.Join(f.data, "postmaster.pid") }
 
-// read returns fs.ErrNotExist if there is no pid file. While the file is written, its lines so far are given.
+// read returns the content of the pid file, or fs.ErrNotExist if there is none. If the server is still writing the file, read returns the
+// lines so far.
 func (f pidFile) read() (postmaster, error) {
 	text, err := os.ReadFile(f.path())
 	if err != nil {
@@ -44,7 +45,8 @@ func (f pidFile) read() (postmaster, error) {
 	}, nil
 }
 
-// accepts tells a server from the pid file of one that was killed, whose children are still ending.
+// accepts reports whether the server accepts connections. A killed server does not, but its pid file remains, and its children may still
+// run.
 func (pm postmaster) accepts(ctx context.Context) bool {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", filepath.Join(pm.socketDir, ".s.PGSQL."+strconv.Itoa(pm.port)))
@@ -55,13 +57,13 @@ func (pm postmaster) accepts(ctx context.Context) bool {
 	return true
 }
 
-// removeStale removes what a server left that did not end by itself. Another process may have its pid by now, in which
-// case PostgreSQL would refuse to start. No server may be alive.
+// removeStale removes the pid file and the sockets of a server that crashed. If another process has its pid now, PostgreSQL would refuse to
+// start. The caller makes sure that no server is alive.
 func (f pidFile) removeStale(socketDir string) error {
 	sockets, _ := filepath.Glob(filepath.Join(globEscape(socketDir), ".s.PGSQL.*")) // the only error is that of a bad pattern
 	for _, path := range append(sockets, f.path()) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return explainPath("remove what a crash left", path, err)
+			return explainPath("remove the file of a crashed server", path, err)
 		}
 	}
 	return nil
@@ -71,7 +73,7 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// outsider tells whether a server that this package did not start uses the data: one that was started by hand.
+// outsider reports whether a server uses the data that this package did not start, for example one that was started by hand.
 func (f pidFile) outsider(ctx context.Context) (bool, error) {
 	pm, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +93,8 @@ func (f pidFile) outsider(ctx context.Context) (bool, error) {
 	return workingDir(ctx, pm.pid) == data, nil
 }
 
-// workingDir is "" for processes that cannot be looked at: they are another user's, so not the server.
+// workingDir returns the working directory of a process. It returns "" if it may not read that: such a process belongs to another user, so
+// it is not the server.
 func workingDir(ctx context.Context, pid int) string {
 	if _, err := os.Stat("/proc/self/cwd"); err == nil {
 		dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))

@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// programs are PostgreSQL's own, as the server's account runs them in DataDir.
+// programs runs the programs of PostgreSQL as the server's account, in DataDir.
 type programs struct {
 	layout  layout
 	account account
 	named   string // Options.BinDir
 	log     *slog.Logger
 
-	bin binaries // those that were chosen last
+	bin binaries // the last choice
 }
 
-// checkAccount enters the data directory as the server's account would.
+// checkAccount returns an error if the server's account cannot enter the data directory.
 func (p *programs) checkAccount(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", ":")
 	cmd.Dir = p.layout.dir
@@ -35,8 +35,8 @@ func (p *programs) checkAccount(ctx context.Context) error {
 	return fmt.Errorf("run a program in %s as user %s, who runs PostgreSQL: %w", p.layout.dir, p.account.name, cause(ctx, err))
 }
 
-// command runs a program of the server as its account, in DataDir, away from the user's PG variables and locale. When the
-// context ends, it is killed with its children.
+// command returns a command that runs a program of the server as its account, in DataDir, without the user's PG variables and locale. When
+// the context ends, the program and its children are killed.
 func (p *programs) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.bin.program(name), args...)
 	cmd.Dir = p.layout.dir

@@ -13,22 +13,22 @@ import (
 	"syscall"
 )
 
-// A Replacement is a file from which the server was started, and that has another one's place now.
+// Replacement is a file from which the server was started and which was replaced or removed since then.
 type Replacement struct {
 	Path string
 	now  fileID
 }
 
-// Gone says that no file has that name now.
+// Gone reports whether the file was removed and not replaced.
 func (r Replacement) Gone() bool { return r.now == fileID{} }
 
-// fileID tells a file from another that has taken its name. An upgrade puts a new file in place of the old one, with another inode.
+// fileID identifies a file. If an upgrade replaces a file by another with the same name, the inode is different.
 type fileID struct {
 	Device, Inode  uint64
 	Size, Modified int64 // bytes, nanoseconds
 }
 
-// identify returns the zero fileID if there is no such file.
+// identify returns the fileID of a path, or the zero fileID if there is no such file.
 func identify(path string) (fileID, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,14 +45,15 @@ func identify(path string) (fileID, error) {
 	return fileID{Device: uint64(stat.Dev), Inode: stat.Ino, Size: info.Size(), Modified: info.ModTime().UnixNano()}, nil //nolint:unconvert // see above
 }
 
-// startFiles are what a server was started from. They are kept beside the data, since another process may have started it.
+// startFiles lists the files from which a server was started. It is stored next to the data, because another process may have started the
+// server.
 type startFiles struct {
 	PID   int // of the server
 	Files map[string]fileID
 }
 
-// noteStart writes down what the server was started from: its program, as it was before, and the library of PL/pgSQL, in
-// which the functions of the record are written.
+// noteStart writes startFiles: the server's program, as it was before the start, and the library of PL/pgSQL. The functions of the record
+// are written in PL/pgSQL.
 func (l *launcher) noteStart(ctx context.Context, pm postmaster, program string, was fileID) error {
 	conn, err := l.login.connect(ctx, pm, "postgres")
 	if err != nil {
@@ -77,8 +78,8 @@ func (l *launcher) noteStart(ctx context.Context, pm postmaster, program string,
 	return writeNew(l.layout.startFiles(), text)
 }
 
-// Replaced returns the files of the running server that were replaced on disk since it was started, by an upgrade of the
-// package for example. The server goes on with the old ones. It returns none for a server that was started by hand.
+// Replaced returns the files of the running server that were replaced on disk since it was started, for example by an upgrade of the
+// package. The server goes on with the old files. For a server that was started by hand, it returns none.
 func (s *Server) Replaced() ([]Replacement, error) { return s.layout.replaced() }
 
 func (l layout) replaced() ([]Replacement, error) {
@@ -117,15 +118,15 @@ func (f startFiles) replaced() (found []Replacement, err error) {
 	return found, nil
 }
 
-// BusyError says that the server was not restarted, because sessions would have been cut.
+// BusyError says that Renew did not restart the server, because that would have cut sessions of other programs.
 type BusyError struct{ Sessions int }
 
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("%d sessions of others use it", e.Sessions)
 }
 
-// Renew restarts the server if its files were replaced. Sessions with the names are cut. If there are others, the server goes
-// on, and the error is a *BusyError. The new binaries must run before the server is stopped.
+// Renew restarts the server if its files were replaced. It cuts sessions that have one of the names. If there are other sessions, the server
+// goes on, and the error is a *BusyError. Renew checks that the new binaries run before it stops the server.
 func (s *Server) Renew(ctx context.Context, names ...string) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
 )
 
-// copied gives the options of a server that runs from files of the test's own.
+// copied returns the options of a server that runs from copies of PostgreSQL's files.
 func copied(t *testing.T) (Options, *pgcopy.Copy) {
 	t.Helper()
 	dir := filledDir(t)
@@ -33,7 +33,7 @@ func replaced(t *testing.T, server *Server) (paths []string) {
 	return paths
 }
 
-// session stays open until the test ends or closes it.
+// session opens a session, which stays open until the test ends or closes it.
 func session(t *testing.T, server *Server, name string) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig(server.URL())
@@ -47,7 +47,7 @@ func session(t *testing.T, server *Server, name string) *pgx.Conn {
 
 const inPLpgSQL = `DO $$ BEGIN PERFORM 1; END $$`
 
-func TestAServerWhoseFilesWereReplacedIsRestartedFromTheNewOnes(t *testing.T) {
+func TestRenewRestartsAServerFromItsReplacedFiles(t *testing.T) {
 	t.Parallel()
 	o, files := copied(t)
 	server := start(t, o)
@@ -72,7 +72,7 @@ func TestAServerWhoseFilesWereReplacedIsRestartedFromTheNewOnes(t *testing.T) {
 	require.Equal(t, "kept", query(t, other.URL(), "SELECT v FROM t"))
 }
 
-func TestNewSessionsGoOnWithTheLibraryThatTheServerWasStartedWith(t *testing.T) {
+func TestNewSessionsUseTheLibraryThatTheServerLoadedAtItsStart(t *testing.T) {
 	t.Parallel()
 	o, files := copied(t)
 	server := start(t, o)
@@ -83,7 +83,7 @@ func TestNewSessionsGoOnWithTheLibraryThatTheServerWasStartedWith(t *testing.T) 
 	require.Empty(t, replaced(t, server), "the file is the one that it was")
 }
 
-func TestAServerIsNotRestartedUnderTheSessionsOfOthers(t *testing.T) {
+func TestRenewDoesNotCutSessionsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	o, files := copied(t)
 	server := start(t, o)
@@ -110,7 +110,7 @@ func TestAServerIsNotRestartedUnderTheSessionsOfOthers(t *testing.T) {
 	require.Error(t, err, "the session was cut")
 }
 
-func TestAServerThatIsAdoptedAfterAnUpgradeIsRecognised(t *testing.T) {
+func TestReplacedFilesAreReportedForAnAdoptedServer(t *testing.T) {
 	o, files := copied(t)
 	t.Setenv(BinDirEnv, o.BinDir)
 	first := startHolder(t, o.DataDir)
@@ -124,7 +124,7 @@ func TestAServerThatIsAdoptedAfterAnUpgradeIsRecognised(t *testing.T) {
 	require.NotEqual(t, pid, server.PID())
 }
 
-func TestAServerWhoseNewBinariesDoNotRunIsNotStopped(t *testing.T) {
+func TestRenewDoesNotStopAServerIfTheNewBinariesDoNotRun(t *testing.T) {
 	t.Parallel()
 	o, files := copied(t)
 	server := start(t, o)

@@ -12,7 +12,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// cleanupTimeout bounds what is undone after a start that failed, perhaps because its context ended.
+// cleanupTimeout bounds the cleanup after a failed start. The context of that start may have ended.
 const cleanupTimeout = 30 * time.Second
 
 // Server is one holder of the server. Its methods may be called from several goroutines.
@@ -24,14 +24,14 @@ type Server struct {
 	login    *login
 	launcher *launcher
 
-	mu      sync.Mutex // protects what follows, the programs that were chosen, and the login's password
+	mu      sync.Mutex // protects the fields below, programs.bin, and login.password
 	holder  *flock.Flock
 	running postmaster
 }
 
-// Start makes the caller a holder of the server in Options.DataDir, and starts that server unless it runs. It waits as long as
-// the context allows. It may wait for another process that starts or stops the server, for initdb at the first start, for
-// recovery after a crash, or for a download of the binaries. The caller calls Stop.
+// Start makes the caller a holder of the server in Options.DataDir, and starts that server unless it runs. It waits as long as the context
+// allows. It may wait for another process that starts or stops the server, or for initdb at the first start. It may also wait for recovery
+// after a crash, or for a download of the binaries. The caller calls Stop.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -58,8 +58,8 @@ func prepare(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	if chosen.name == "nobody" {
-		options.Logger.Warn("the embedded PostgreSQL runs as nobody, whom other programs may share; better add a user for it "+
-			"(useradd --system kuberewind) before the first start", "dir", l.dir)
+		options.Logger.Warn("the embedded PostgreSQL runs under an account that other programs may use, too; add a user for it "+
+			"(useradd --system kuberewind) before the first start", "account", chosen.name, "dir", l.dir)
 	}
 	s := assemble(l, chosen, options)
 	return s, s.programs.checkAccount(ctx)
@@ -76,7 +76,7 @@ func assemble(l layout, chosen account, options Options) *Server {
 	return s
 }
 
-// join becomes a holder of the server under the lifecycle lock, and releases it again if there is no server.
+// join makes this Server a holder and starts the server if it does not run. If that fails, join releases the server again.
 func (s *Server) join(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,12 +91,12 @@ func (s *Server) join(ctx context.Context) (err error) {
 	if err := s.ensure(ctx); err != nil {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		return errors.Join(err, s.leave(cleanup))
+		return errors.Join(err, s.release(cleanup))
 	}
 	return nil
 }
 
-// Ensure starts the server again if it died while it was held. It is for callers that lost their connections.
+// Ensure starts the server again if it has died. It is for callers that lost their connections.
 func (s *Server) Ensure(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Server) Ensure(ctx context.Context) (err error) {
 	return s.ensure(ctx)
 }
 
-// ensure needs the lifecycle lock, and s.mu.
+// ensure starts the server unless it runs. The caller holds the lifecycle lock and s.mu.
 func (s *Server) ensure(ctx context.Context) error {
 	if err := s.layout.makeServerDirs(s.programs.account); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Server) ensure(ctx context.Context) error {
 		}
 	}
 	if s.login.password, err = s.layout.passFile().read(); err != nil {
-		return fmt.Errorf("%w: without it nobody can log in to the data in %s; restore the file", err, s.layout.data())
+		return fmt.Errorf("%w: without it no client can log in to the data in %s; restore the file", err, s.layout.data())
 	}
 	if s.running, err = s.launcher.adoptOrLaunch(ctx); err != nil {
 		return err
@@ -137,9 +137,9 @@ func (s *Server) ensure(ctx context.Context) error {
 	return s.login.ensureDatabase(ctx, s.running)
 }
 
-// Stop releases the server, and stops it if nobody else holds it: open sessions are cut. The context should outlive the one
-// that ended the caller's work. If it ends first, the server finishes its shutdown by itself, and the next Start waits for
-// that. A second call does nothing.
+// Stop releases the server. If no other process holds it, Stop stops it and cuts open sessions. The context should outlive the one that
+// ended the caller's work. If it ends first, the server finishes its shutdown by itself, and the next Start waits for that. A second call
+// does nothing.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +154,8 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	return s.leave(ctx)
 }
 
-// leave needs the lifecycle lock, and s.mu.
-func (s *Server) leave(ctx context.Context) error {
+// release ends the hold of this Server, and stops the server if no other process holds it. The caller holds the lifecycle lock and s.mu.
+func (s *Server) release(ctx context.Context) error {
 	err := s.holder.Close()
 	s.holder = nil
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Server) leave(ctx context.Context) error {
 		return err
 	}
 	if !last {
-		s.log.Info("left the embedded PostgreSQL to the others who use it", "dir", s.layout.dir)
+		s.log.Info("released the embedded PostgreSQL, which other processes still use", "dir", s.layout.dir)
 		return nil
 	}
 	return s.launcher.shutdown(ctx)
@@ -175,7 +175,7 @@ func (s *Server) leave(ctx context.Context) error {
 // Gone returns when no process of the server is alive.
 func (s *Server) Gone(ctx context.Context) error { return s.layout.presence().awaitGone(ctx) }
 
-// PID is that of the server's main process.
+// PID returns the pid of the server's main process.
 func (s *Server) PID() int { return s.state().pid }
 
 func (s *Server) state() postmaster {

@@ -153,7 +153,7 @@ func TestTheLocksOfADataDirectoryAreExclusive(t *testing.T) {
 	require.NoError(t, lock.Unlock())
 }
 
-func TestPSQLIsConnectedWhateverTheEnvironmentSays(t *testing.T) {
+func TestPSQLConnectsWhateverTheEnvironmentSets(t *testing.T) {
 	t.Setenv("PGPASSWORD", "wrong")
 	t.Setenv("PGHOST", "localhost")
 	t.Setenv("PGDATABASE", "nonsense")
@@ -165,8 +165,8 @@ func TestPSQLIsConnectedWhateverTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, "kuberewind kuberewind\n", string(out))
 }
 
-// listen takes a port that has to be free again after its release. Ports that systems give to outgoing connections (32768 and
-// up on Linux) may not be.
+// listen listens on a port that is free again after it is closed. It uses no port that the system gives to outgoing connections (32768 and
+// up on Linux), because such a port may be taken at once.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	err := errors.New("no port was tried")
@@ -180,7 +180,7 @@ func listen(t *testing.T) net.Listener {
 	return nil
 }
 
-func TestATCPPortIsOpenedOnLoopbackOnlyWhenAskedFor(t *testing.T) {
+func TestATCPPortIsOpenedOnlyIfConfiguredAndOnLoopback(t *testing.T) {
 	t.Parallel()
 	listener := listen(t)
 	port := listener.Addr().(*net.TCPAddr).Port
@@ -217,7 +217,7 @@ func TestALongPathGetsAShortSocket(t *testing.T) {
 	require.NoDirExists(t, server.cluster.socketDir)
 }
 
-func TestAnOddPathIsNoObstacle(t *testing.T) {
+func TestAPathWithSpecialCharactersWorks(t *testing.T) {
 	t.Parallel()
 	server := start(t, options(t, filepath.Join(newDir(t), `a"b 'c,$(d)*[`)))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
@@ -227,7 +227,7 @@ func TestAnOddPathIsNoObstacle(t *testing.T) {
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 }
 
-func TestStopTwiceIsStopOnce(t *testing.T) {
+func TestASecondStopDoesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filledDir(t)
 	server, other := start(t, options(t, dir)), start(t, options(t, dir))
@@ -237,7 +237,7 @@ func TestStopTwiceIsStopOnce(t *testing.T) {
 	require.ErrorContains(t, server.Ensure(testContext(t)), "not held")
 }
 
-func TestAStartThatIsCancelledLeavesNothingRunning(t *testing.T) {
+func TestACancelledStartStopsAllItsProcesses(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	ctx, cancel := context.WithCancel(testContext(t))
