@@ -14,7 +14,7 @@ import (
 // Cluster is the cluster of the configuration.
 type Cluster struct {
 	Client    *kube.Client
-	Name, UID string // Name is under which it is on record
+	Name, UID string // Name is the name in the record
 
 	cfg   config.Config
 	log   *slog.Logger
@@ -24,7 +24,7 @@ type Cluster struct {
 // connectTimeout bounds the first answer of the API server.
 const connectTimeout = 30 * time.Second
 
-// Connect finds the cluster and asks for its UID.
+// Connect finds the cluster of the configuration and reads its UID.
 func Connect(ctx context.Context, cfg config.Config, log *slog.Logger) (*Cluster, error) {
 	found, err := kube.LoadConfig(kube.ConfigOptions{Kubeconfig: cfg.Kubeconfig, Context: cfg.Context})
 	if err != nil {
@@ -34,7 +34,7 @@ func Connect(ctx context.Context, cfg config.Config, log *slog.Logger) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	// A page goes into the queue: a larger one would not be held there either.
+	// A page goes into the queue, so a page that is larger than the queue would not fit.
 	client, err := kube.NewClient(found.REST, kube.Options{MaxPageBytes: queueBytes})
 	if err != nil {
 		return nil, err

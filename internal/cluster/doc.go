@@ -1,5 +1,5 @@
-// Package cluster connects to the cluster that is recorded, and knows what a recorder may write there: a Lease and Events, and
-// nothing else.
+// Package cluster connects to the recorded cluster. It also makes the clients for everything that a recorder writes there: a Lease and
+// Events.
 //
-// The API server gets 30 s for its first answer.
+// The API server has 30 s for its first answer.
 package cluster

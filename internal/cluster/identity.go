@@ -16,20 +16,20 @@ import (
 type ForeignClusterError struct{ Host, Recorded, Found string }
 
 func (e *ForeignClusterError) Error() string {
-	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and that of the one on record %s; the record of that ends here. "+
-		"Start the recorder again, with a --cluster-name of its own, to record the new one", e.Host, e.Found, e.Recorded)
+	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and the UID on record is %s; the record of the old cluster ends here. "+
+		"To record the new cluster, restart the recorder with another --cluster-name", e.Host, e.Found, e.Recorded)
 }
 
-// Identity finds out whether the API server still serves the cluster that it did.
+// Identity checks whether the API server still serves the recorded cluster.
 type Identity struct {
 	host    string
 	uid     string
 	ask     func(context.Context) (types.UID, error)
 	foreign chan error
 	log     *slog.Logger
-	unknown sync.Once // said: it may not be asked
+	unknown sync.Once // logs once that the recorder may not read the UID
 
-	mu    sync.Mutex // protects what follows; held while asking
+	mu    sync.Mutex // protects the fields below; held while asking
 	began time.Time
 	err   error
 
@@ -37,21 +37,21 @@ type Identity struct {
 	back    chan struct{}
 }
 
-// NewIdentity gives that of the cluster with a UID. The API server is at a host, and is asked for the UID that it has now.
+// NewIdentity returns the Identity of the cluster with a UID. The function ask reads the current UID from the API server at host.
 func NewIdentity(host, uid string, ask func(context.Context) (types.UID, error), log *slog.Logger) *Identity {
 	return &Identity{host: host, uid: uid, ask: ask, foreign: make(chan error, 1), log: log}
 }
 
-// Foreign is told once that it is another cluster, with a *ForeignClusterError.
+// Foreign returns a channel. It receives a *ForeignClusterError, once, if the API server serves another cluster.
 func (i *Identity) Foreign() <-chan error { return i.foreign }
 
-// answerFor is how long an answer holds. All streams ask when a server has returned.
+// answerFor is how long an answer is valid. When a server is back, all streams check at once.
 const answerFor = time.Second
 
-// askTimeout bounds each question: a request that nobody answers must not hold the streams up.
+// askTimeout bounds each request, so that a server that does not answer does not block the streams.
 const askTimeout = 10 * time.Second
 
-// Returned gives a channel that is closed when the server answers again after it did not.
+// Returned returns a channel that is closed when the server answers again after a failure.
 func (i *Identity) Returned() <-chan struct{} {
 	i.waiting.Lock()
 	defer i.waiting.Unlock()
@@ -61,7 +61,7 @@ func (i *Identity) Returned() <-chan struct{} {
 	return i.back
 }
 
-// hasReturned ends all waiting for the return.
+// hasReturned closes the channel of Returned.
 func (i *Identity) hasReturned() {
 	i.waiting.Lock()
 	defer i.waiting.Unlock()
@@ -71,14 +71,14 @@ func (i *Identity) hasReturned() {
 	}
 }
 
-// Check asks, or takes the answer to somebody else who has asked less than a second ago. The error is a *ForeignClusterError,
-// or why there is no answer. A server that may not be asked is taken for the same.
+// Check reads the UID of the cluster and compares it. If another caller has done so less than a second ago, Check returns that answer. The
+// error is a *ForeignClusterError, or the reason why there is no answer. If the recorder may not read the UID, Check returns nil.
 func (i *Identity) Check(ctx context.Context) error {
 	earliest := time.Now().Add(-answerFor)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var foreign *ForeignClusterError
-	// That somebody else was called off is no answer.
+	// If another caller was cancelled, its error is no answer for this one.
 	answered := i.began.After(earliest) && (i.err == nil || ctx.Err() != nil || !errors.Is(i.err, context.Canceled))
 	if answered || errors.As(i.err, &foreign) {
 		return i.err
@@ -91,9 +91,9 @@ func (i *Identity) Check(ctx context.Context) error {
 	found, i.err = i.ask(ctx)
 	switch {
 	case apierrors.IsForbidden(i.err):
-		// The streams may be served all the same. A cluster without that namespace, though, is one that has just begun.
+		// The server may still serve the streams. NotFound is different: a cluster without that namespace has just been made.
 		i.unknown.Do(func() {
-			i.log.Warn("whether this is still the same cluster cannot be asked; the streams go on", "error", i.err)
+			i.log.Warn("cannot check whether this is still the same cluster; the streams go on", "error", i.err)
 		})
 		i.err = nil
 	case i.err == nil && string(found) != i.uid:

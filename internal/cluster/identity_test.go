@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
+func TestOneRequestChecksTheClusterForAllStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, found := 0, types.UID("a")
 		i := NewIdentity("https://c", "a", func(context.Context) (types.UID, error) {
@@ -45,7 +45,7 @@ func TestTheClusterIsAskedWhoItIsByOneForAll(t *testing.T) {
 	})
 }
 
-func TestAClusterThatMayNotBeAskedWhoItIsIsFollowedAllTheSame(t *testing.T) {
+func TestAClusterWhoseUIDMayNotBeReadIsStillFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil)
 		i := NewIdentity("https://c", "a", func(context.Context) (types.UID, error) {
@@ -58,7 +58,7 @@ func TestAClusterThatMayNotBeAskedWhoItIsIsFollowedAllTheSame(t *testing.T) {
 	})
 }
 
-func TestAllStreamsHearThatTheServerAnswersAgain(t *testing.T) {
+func TestReturnedIsClosedWhenTheServerAnswersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := error(nil)
 		i := NewIdentity("https://c", "a", func(context.Context) (types.UID, error) { return "a", away }, slog.New(slog.DiscardHandler))

@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// Lease is the Lease that the configuration asks for, nil for none.
+// Lease returns the Lease of the configuration, or nil for none.
 func (c *Cluster) Lease(ctx context.Context) (*election.Lease, error) {
 	namespace, err := c.LeaseNamespace()
 	if err != nil || namespace == "" {
@@ -35,11 +35,11 @@ func (c *Cluster) Lease(ctx context.Context) (*election.Lease, error) {
 	if c.cfg.LeaderElect == config.ElectLease {
 		return nil, fmt.Errorf("%w: \"recorder check\" says what to grant", err)
 	}
-	c.log.Warn("several recorders would agree by the database alone", "error", err, "advice", `"recorder check" says what to grant`)
+	c.log.Warn("several recorders would elect a leader by the database alone", "error", err, "advice", `"recorder check" says what to grant`)
 	return nil, nil
 }
 
-// LeaseNamespace is where the Lease is, empty where there is to be none.
+// LeaseNamespace returns the namespace of the Lease, or "" if the configuration needs no Lease.
 func (c *Cluster) LeaseNamespace() (string, error) {
 	inCluster := c.found.InCluster()
 	switch {
@@ -53,14 +53,14 @@ func (c *Cluster) LeaseNamespace() (string, error) {
 	return "", errors.New("leader-elect lease outside a cluster needs a namespace for the Lease: name it with --lease-namespace")
 }
 
-// ownConfig is for what the recorder itself writes to the cluster: a Lease and Events, and nothing else.
+// ownConfig returns the configuration of clients for everything that the recorder writes to the cluster: a Lease and Events.
 func (c *Cluster) ownConfig() *rest.Config {
 	config := rest.CopyConfig(c.found.REST)
 	config.UserAgent = "kuberewind/" + version.String()
 	return config
 }
 
-// Publisher publishes Events about the recorder, nil if there is nowhere to publish them.
+// Publisher returns a publisher of Events about the recorder, or nil if there is no namespace for them.
 func (c *Cluster) Publisher(ctx context.Context) (*clusterevents.Publisher, error) {
 	namespace := c.EventNamespace()
 	if namespace == "" {
@@ -77,7 +77,7 @@ func (c *Cluster) Publisher(ctx context.Context) (*clusterevents.Publisher, erro
 	return clusterevents.New(o)
 }
 
-// EventNamespace is where Events about the recorder go, empty for nowhere.
+// EventNamespace returns the namespace of Events about the recorder, or "" for none.
 func (c *Cluster) EventNamespace() string {
 	if c.cfg.EventNamespace == "" && c.found.InCluster() {
 		return c.found.Namespace
@@ -85,7 +85,8 @@ func (c *Cluster) EventNamespace() string {
 	return c.cfg.EventNamespace
 }
 
-// ownPod is the Pod that has the name of this host, as a Pod's containers have unless they use the host's network.
+// ownPod returns the Pod whose name is the name of this host. Containers have the host name of their Pod, unless they use the host's
+// network.
 func (c *Cluster) ownPod(ctx context.Context, namespace, host string) (name string, uid types.UID) {
 	pods := kube.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	pod, err := c.Client.ListWatch(pods, namespace).Get(ctx, namespace, host)

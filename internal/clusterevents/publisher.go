@@ -1,17 +1,17 @@
-// Package clusterevents reports the recorder's troubles as Events of the recorded cluster, where operators look when a Pod
-// misbehaves. It uses client-go's EventBroadcaster.
+// Package clusterevents writes Events about the recorder to the recorded cluster. Operators look there when a Pod has a problem. The package
+// uses client-go's EventBroadcaster.
 //
 // # What it guarantees
 //
-// An Event never holds up recording. One that cannot be written is tried a few times and dropped. If the right is missing, the
-// log says so once.
+// Writing an Event never delays recording. If an Event cannot be written, the broadcaster retries a few times and drops it. If the right is
+// missing, the package logs that once.
 //
-// The broadcaster merges alike Events and lets few through: 25 at once, then one in five minutes. An Event is itself a delta of
-// the cluster, and must not cause many more.
+// The broadcaster merges similar Events and limits them: 25 at once, then one in five minutes. The recorder records each Event as a delta, so
+// Events must stay few.
 //
 // # Goroutines
 //
-// Those of client-go's broadcaster, which Close ends.
+// The goroutines of client-go's broadcaster, which Close ends.
 package clusterevents
 
 import (
@@ -34,7 +34,7 @@ import (
 // Component is the source of the Events.
 const Component = "kuberewind-recorder"
 
-// Options say what the Events are about, and where they go.
+// Options set the object and the namespace of the Events.
 type Options struct {
 	Config    *rest.Config
 	Namespace string
@@ -45,14 +45,14 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Publisher writes Events. That of nil writes none.
+// Publisher writes Events. A nil Publisher writes none.
 type Publisher struct {
 	about    *corev1.ObjectReference
 	recorder record.EventRecorder
 	stop     context.CancelFunc
 }
 
-// New sends nothing yet. Its connections are its own, so that no list holds up an Event.
+// New returns a Publisher. It sends no request yet. The Publisher uses its own connections, so that no list delays an Event.
 func New(o Options) (*Publisher, error) {
 	client, err := typedcorev1.NewForConfig(o.Config)
 	if err != nil {
@@ -70,16 +70,18 @@ func New(o Options) (*Publisher, error) {
 	return p, nil
 }
 
-// Normal tells what is as it should be.
-func (p *Publisher) Normal(reason, message string) { p.tell(corev1.EventTypeNormal, reason, message) }
+// Normal writes an Event about a normal state.
+func (p *Publisher) Normal(reason, message string) { p.write(corev1.EventTypeNormal, reason, message) }
 
-// Warning reports something that an operator should look at.
-func (p *Publisher) Warning(reason, message string) { p.tell(corev1.EventTypeWarning, reason, message) }
+// Warning writes an Event that an operator should look at.
+func (p *Publisher) Warning(reason, message string) {
+	p.write(corev1.EventTypeWarning, reason, message)
+}
 
-// maxMessage is what an API server takes, in bytes.
+// maxMessage is the maximum length of a message that API servers accept, in bytes.
 const maxMessage = 1024
 
-func (p *Publisher) tell(kind, reason, message string) {
+func (p *Publisher) write(kind, reason, message string) {
 	if p == nil {
 		return
 	}
@@ -89,14 +91,14 @@ func (p *Publisher) tell(kind, reason, message string) {
 	p.recorder.Event(p.about, kind, reason, message)
 }
 
-// Close drops what has not been written yet.
+// Close drops the Events that have not been written yet.
 func (p *Publisher) Close() {
 	if p != nil {
 		p.stop()
 	}
 }
 
-// sink says once in the log that Events are refused.
+// sink writes Events, and logs once that they are refused.
 type sink struct {
 	namespace string
 	log       *slog.Logger
@@ -104,8 +106,8 @@ type sink struct {
 	once      sync.Once
 }
 
-// noted says it once where Events are not let in. client-go tries again after a passing failure, such as a busy server, and
-// after a patch of an Event that has expired.
+// noted logs, once, an error that says that Events are refused. It ignores errors that client-go retries: temporary ones, such as those of a
+// busy server, and the patch of an Event that has expired.
 func (s *sink) noted(event *corev1.Event, err error) (*corev1.Event, error) {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsInvalid(err) {
 		s.refused(err)
@@ -115,7 +117,7 @@ func (s *sink) noted(event *corev1.Event, err error) (*corev1.Event, error) {
 
 func (s *sink) refused(err error) {
 	s.once.Do(func() {
-		s.log.Warn("Events about the recorder are refused; this is not said again", "namespace", s.namespace, "error", err,
+		s.log.Warn("Events about the recorder are refused; this is logged only once", "namespace", s.namespace, "error", err,
 			"advice", `"recorder check" says what to grant`)
 	})
 }
@@ -124,7 +126,7 @@ func (s *sink) refused(err error) {
 func (s *sink) Create(event *corev1.Event) (*corev1.Event, error) {
 	created, err := s.noted(s.events.Create(event))
 	if apierrors.IsNotFound(err) {
-		s.refused(err) // There is no such namespace.
+		s.refused(err) // The namespace does not exist.
 	}
 	return created, err
 }

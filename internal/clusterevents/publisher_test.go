@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// safeBuffer is written to by the broadcaster.
+// safeBuffer is a buffer that the broadcaster and the test can use at once.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -37,7 +37,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-func TestEventsAreWrittenAndARefusalIsSaidOnce(t *testing.T) {
+func TestEventsAreWrittenAndARefusalIsLoggedOnce(t *testing.T) {
 	plane := controlplane.ForTest(t, controlplane.Options{
 		APIServer: controlplane.APIServerOptions{Audit: true, AuditUsers: []string{"limited"}},
 		Users:     []controlplane.User{{Name: "limited"}},
@@ -64,7 +64,7 @@ func TestEventsAreWrittenAndARefusalIsSaidOnce(t *testing.T) {
 	}, 5*time.Minute, 10*time.Millisecond)
 	p.Close()
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
-	require.Contains(t, log.String(), "Events about the recorder are refused; this is not said again")
+	require.Contains(t, log.String(), "Events about the recorder are refused; this is logged only once")
 	require.Empty(t, list())
 
 	var quiet safeBuffer
@@ -79,13 +79,13 @@ func TestEventsAreWrittenAndARefusalIsSaidOnce(t *testing.T) {
 	require.Equal(t, "Normal Standby", event.Type+" "+event.Reason)
 	require.True(t, strings.HasSuffix(event.Message, "üü…"))
 
-	// After its time to live, client-go patches what is not there any more, and then makes it anew.
+	// If an Event has expired, client-go's patch of it fails, and client-go then makes it again.
 	require.NoError(t, admin.CoreV1().Events("default").Delete(t.Context(), event.Name, metav1.DeleteOptions{}))
 	p.Normal("Standby", strings.Repeat("ü", maxMessage))
 	require.Eventually(t, func() bool { return len(list()) == 1 }, 5*time.Minute, 10*time.Millisecond)
 	require.Empty(t, quiet.String(), "it was not refused")
 
 	var none *Publisher
-	none.Warning("GapOpened", "nobody hears it")
+	none.Warning("GapOpened", "not written")
 	none.Close()
 }
