@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// maxStep is how far the clock of this host may be from the record's or the database's before it matters.
+// maxStep is the maximum difference between two clocks that count as equal.
 const maxStep = time.Minute
 
 // Host is the clock of the machine.
 type Host struct {
-	Wall    func() time.Time     // as it is set, without the monotonic reading
-	Elapsed func() time.Duration // what has passed, whatever it is set to
+	Wall    func() time.Time     // the wall clock, without the monotonic reading
+	Elapsed func() time.Duration // the time that has passed, independent of the wall clock
 }
 
-// ThisHost is the clock of this machine.
+// ThisHost returns the clock of this machine.
 func ThisHost() Host {
 	began := time.Now()
 	return Host{
@@ -23,24 +23,24 @@ func ThisHost() Host {
 	}
 }
 
-// Clock gives the times of observation. It begins at a time of the wall clock and goes on with the time that passes, so that a
-// step of the wall clock does not reorder the record. It never shows a time below floor, the newest on record.
+// Clock returns the times of observation. It starts at a given time and advances with the elapsed time, so that a step of the wall clock does
+// not reorder the record. It never returns a time before floor, the newest time on record.
 type Clock struct {
 	host Host
 
-	mu    sync.Mutex // protects what follows
-	base  time.Time  // what it shows when elapsed is zero
+	mu    sync.Mutex // protects the fields below
+	base  time.Time  // the time at which Elapsed was zero
 	floor time.Time
 }
 
-// New begins at a time.
+// New returns a Clock that starts at a time.
 func New(h Host, at time.Time) *Clock {
 	c := &Clock{host: h}
 	c.set(at)
 	return c
 }
 
-// Now has microseconds, as PostgreSQL does: what is compared later must be what was stored.
+// Now returns the time in whole microseconds, as PostgreSQL stores it, so that a stored time is equal to the original.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Clock) Now() time.Time {
 	return t
 }
 
-// Raise keeps the clock from showing anything before floor. So a recorder whose clock is behind the record goes on from the
+// Raise sets a floor: the clock returns no time before it. So a recorder whose clock is behind the record continues from the time of the
 // record.
 func (c *Clock) Raise(floor time.Time) {
 	c.mu.Lock()
@@ -62,26 +62,27 @@ func (c *Clock) Raise(floor time.Time) {
 	}
 }
 
-// set has it go on from a time. What it showed stays its floor.
+// set continues the clock from a time. The floor stays, so the clock does not go back.
 func (c *Clock) set(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.base = at.Add(-c.host.Elapsed())
 }
 
-// step is by how much the wall clock is ahead of it.
+// step returns how much the wall clock is ahead of this clock.
 func (c *Clock) step() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.host.Wall().Sub(c.base.Add(c.host.Elapsed()))
 }
 
-// agree reports whether two clocks show the same, as far as it matters.
+// agree reports whether two times differ by at most maxStep.
 func agree(a, b time.Time) bool { return a.Sub(b).Abs() <= maxStep }
 
-// Start is when a record goes on, by the clocks of the host and of the database. Record is the time to which it has come.
-// If the clocks disagree, one that is behind the record is wrong. Otherwise the earlier one counts. A time that is too early
-// is corrected when they agree. A time that is too late would stay, because the record's time does not go back.
+// Start returns the time at which a recorder continues the record. Wall and database are the clocks of the host and of the database; record
+// is the newest time on record. If the two clocks disagree and only one of them is behind the record, that one is wrong. Otherwise the
+// earlier one counts: if it is too early, the Keeper corrects it when the clocks agree. A time that is too late could not be corrected,
+// because the record's time does not go back.
 func Start(wall, database, record time.Time) time.Time {
 	if agree(wall, database) {
 		return wall

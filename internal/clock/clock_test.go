@@ -23,9 +23,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A wristwatch is a host's clock that the test sets.
+// wristwatch is a clock of a host that the test sets.
 type wristwatch struct {
-	set    time.Time     // what it was set to
+	set    time.Time     // the time to which it was set
 	passed time.Duration // since the start
 	since  time.Duration // passed when it was set
 }
@@ -54,7 +54,7 @@ func TestTheClockDoesNotGoBack(t *testing.T) {
 	require.Equal(t, second, c.Now(), "what the wall clock is set to does not matter")
 }
 
-func TestIfClocksDisagreeTheEarlierCountsUnlessItIsBehindTheRecord(t *testing.T) {
+func TestTheEarlierOfTwoClocksCountsUnlessItIsBehindTheRecord(t *testing.T) {
 	now := midnight
 	for name, test := range map[string]struct{ wall, database, record, want time.Time }{
 		"they agree":                        {now.Add(50 * time.Second), now, now, now.Add(50 * time.Second)},
@@ -69,11 +69,11 @@ func TestIfClocksDisagreeTheEarlierCountsUnlessItIsBehindTheRecord(t *testing.T)
 	}
 }
 
-// A kept is a keeper whose database the test stands in for.
+// kept is a Keeper with a fake database.
 type kept struct {
 	*Keeper
 	watch    wristwatch
-	database time.Duration // how far its clock is ahead of what passes since midnight
+	database time.Duration // how far the clock of the database is ahead of the time since midnight
 	away     error
 	notes    []postgres.ClockStep
 }
@@ -95,7 +95,7 @@ func (k *kept) RecordClock(_ context.Context, s postgres.ClockStep) error {
 	return k.away
 }
 
-// looks lets ten seconds pass and looks, some times, and says how often something went on record.
+// looks waits ten seconds and checks, several times. It returns, for each recorded step, whether it was adopted.
 func (k *kept) looks(t *testing.T, times int) []bool {
 	t.Helper()
 	k.notes = nil
@@ -110,7 +110,7 @@ func (k *kept) looks(t *testing.T, times int) []bool {
 	return adopted
 }
 
-// shows is by how much the clock is ahead of what has passed since midnight.
+// shows returns how much the clock is ahead of the time since midnight.
 func (k *kept) shows() time.Duration {
 	return k.clock.Now().Sub(midnight.Truncate(time.Microsecond)) - k.watch.passed
 }
@@ -139,7 +139,7 @@ func TestAStepOfTheWallClockIsAdoptedOnlyWhenTheDatabaseAgrees(t *testing.T) {
 	}
 }
 
-func TestAStepThatIsTakenBackIsForgotten(t *testing.T) {
+func TestAStepThatIsUndoneIsForgotten(t *testing.T) {
 	k := newKept()
 	k.watch.step(year)
 	require.Equal(t, []bool{false}, k.looks(t, 2))
@@ -162,7 +162,7 @@ func TestAStepIsNotAdoptedUntilItIsOnRecord(t *testing.T) {
 	require.Equal(t, time.Hour, k.shows())
 }
 
-// steps gives what the view says of the clock.
+// steps returns the rows of the view clock_steps.
 func (s *timed) steps() (steps []string) {
 	rows, err := s.admin.Query(s.Context(), `
 		SELECT concat_ws(' ', epoch, after_seq, round(extract(epoch FROM recorder_at - record_at) / 3600), round(extract(epoch FROM database_at - record_at) / 3600), adopted)
@@ -173,7 +173,7 @@ func (s *timed) steps() (steps []string) {
 	return steps
 }
 
-// A timed is a record that is written by the clock that a recorder would have, on a host whose clock is off.
+// timed is a record that is written with a recorder's clock, on a host whose clock is wrong.
 type timed struct {
 	*testing.T
 	url   string
@@ -196,7 +196,7 @@ func newTimed(t *testing.T) *timed {
 	return s
 }
 
-// holds checks the whole record.
+// holds verifies the whole record.
 func (s *timed) holds() {
 	s.Helper()
 	record, err := history.Open(s.Context(), s.url, history.Options{})
@@ -211,7 +211,7 @@ func (s *timed) holds() {
 	require.Empty(s, report.Breaks)
 }
 
-// start is what a recorder does with its clocks.
+// start opens the record as a recorder does, on a host whose clock is off by a duration.
 func (s *timed) start(off time.Duration) {
 	s.Helper()
 	if s.sink != nil {
@@ -253,7 +253,7 @@ func (s *timed) write() {
 	require.NoError(s, s.sink.Commit(s.Context(), batch))
 }
 
-// hours is by how many hours the newest observed_at is ahead of the database's clock.
+// hours returns how many hours the newest observed_at is ahead of the database's clock.
 func (s *timed) hours() (hours int) {
 	s.Helper()
 	rows, err := s.admin.Query(s.Context(), `SELECT round(extract(epoch FROM max(observed_at) - clock_timestamp()) / 3600)::int FROM kuberewind.deltas_data`)
@@ -266,9 +266,9 @@ func (s *timed) hours() (hours int) {
 func TestClocksThatJumpDoNotMakeTheRecordJump(t *testing.T) {
 	s := newTimed(t)
 	s.start(year)
-	require.Zero(t, s.hours(), "a recorder whose clock is a year ahead does not take the record with it")
+	require.Zero(t, s.hours(), "a recorder whose clock is a year ahead does not move the record")
 	s.start(-year)
-	require.Zero(t, s.hours(), "nor does one whose clock is a year behind hold it")
+	require.Zero(t, s.hours(), "a recorder whose clock is a year behind does not stop the record's time")
 	s.watch.step(2 * year)
 	require.NoError(t, s.keeper.look(t.Context()))
 	s.write()
@@ -279,10 +279,10 @@ func TestClocksThatJumpDoNotMakeTheRecordJump(t *testing.T) {
 	s.holds()
 }
 
-func TestAClockThatIsPutRightIsAdopted(t *testing.T) {
+func TestACorrectedClockIsAdopted(t *testing.T) {
 	s := newTimed(t)
 	s.start(-3 * time.Hour)
-	require.Equal(t, -3, s.hours(), "there is no record that could tell which of the two is wrong")
+	require.Equal(t, -3, s.hours(), "there is no record that shows which of the two is wrong")
 	s.watch.step(3 * time.Hour)
 	require.NoError(t, s.keeper.look(t.Context()))
 	s.write()
@@ -298,7 +298,7 @@ func TestARecordThatIsAheadOfTheClocksStandsStill(t *testing.T) {
 	ahead.Close()
 	s.start(0)
 	s.write()
-	require.Equal(t, 8760, s.hours(), "both deltas are in the partition of that strange day")
+	require.Equal(t, 8760, s.hours(), "both deltas are in the partition of that future day")
 	require.Equal(t, []string{"2 0 -8760 -8760 t"}, s.steps())
 	s.start(0)
 	require.Equal(t, 8760, s.hours())

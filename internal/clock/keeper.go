@@ -11,29 +11,28 @@ import (
 // watchEvery is how often the clocks are compared.
 const watchEvery = 10 * time.Second
 
-// A Record takes the steps of the clock.
+// Record returns the time of the database, and stores steps of the clock.
 type Record interface {
 	DatabaseTime(ctx context.Context) (time.Time, error)
 	RecordClock(ctx context.Context, step postgres.ClockStep) error
 }
 
-// A Keeper watches the wall clock for steps. It adopts one of more than a minute only when the database's clock agrees, and puts
-// it on record. It belongs to one goroutine.
+// Keeper watches the wall clock for steps of more than a minute. It records each step. It adopts a step only if the database's clock agrees.
+// It belongs to one goroutine.
 type Keeper struct {
 	clock  *Clock
 	record Record
 	log    *slog.Logger
 
-	refused time.Duration // the step that is on record as not adopted, 0 for none
+	refused time.Duration // the step that is recorded as not adopted, 0 for none
 }
 
-// NewKeeper watches a clock.
+// NewKeeper returns a Keeper for a clock.
 func NewKeeper(c *Clock, record Record, log *slog.Logger) *Keeper {
 	return &Keeper{clock: c, record: record, log: log}
 }
 
-// Begin puts on record what a recorder found at its start that is out of the ordinary: clocks that disagree, or a record that
-// is ahead of them.
+// Begin records an unusual state at the start of a recorder: clocks that disagree, or a record that is ahead of both.
 func (k *Keeper) Begin(ctx context.Context, database time.Time) error {
 	wall, now := k.clock.host.Wall(), k.clock.Now()
 	step := k.clock.step()
@@ -44,7 +43,7 @@ func (k *Keeper) Begin(ctx context.Context, database time.Time) error {
 	if step.Abs() > maxStep {
 		k.refused = step
 	}
-	k.tell(adopted, now, wall, database)
+	k.report(adopted, now, wall, database)
 	return k.record.RecordClock(ctx, postgres.ClockStep{Record: now, Recorder: wall, Database: database, Adopted: adopted})
 }
 
@@ -68,7 +67,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	if err := k.record.RecordClock(ctx, postgres.ClockStep{Record: now, Recorder: wall, Database: database, Adopted: adopted}); err != nil {
 		return err
 	}
-	k.tell(adopted, now, wall, database)
+	k.report(adopted, now, wall, database)
 	k.refused = step
 	if adopted {
 		k.clock.set(k.clock.host.Wall())
@@ -77,7 +76,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	return nil
 }
 
-func (k *Keeper) tell(adopted bool, record, wall, database time.Time) {
+func (k *Keeper) report(adopted bool, record, wall, database time.Time) {
 	log := k.log.With("host", wall, "database", database, "record", record)
 	switch {
 	case !adopted:
@@ -89,7 +88,7 @@ func (k *Keeper) tell(adopted bool, record, wall, database time.Time) {
 	}
 }
 
-// Run watches the clocks until ctx ends. If it fails it tries again, and adopts nothing until then.
+// Run checks the clocks until ctx ends. If a check fails, Run retries, and adopts no step until a check succeeds.
 func (k *Keeper) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -100,7 +99,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			k.log.Warn("a step of the clock was not looked into; trying again", "error", err)
+			k.log.Warn("checking a step of the clock failed; retrying", "error", err)
 		}
 	}
 }
