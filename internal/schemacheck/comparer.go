@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// compareEvery is how often is looked whether a comparison is due.
+	// compareEvery is how often the Comparer checks whether a comparison is due.
 	compareEvery = time.Second
-	// compareAgainAfter is when the objects are compared for the second time. Each API server takes over a definition some
-	// time after it was confirmed. A server that is asked too early still gives the old form.
+	// compareAgainAfter is the time between the first and the second comparison. Each API server applies a definition some time after it was
+	// confirmed. A server that is asked too early still returns the old form.
 	compareAgainAfter = 20 * time.Second
-	// compareRetry is when a comparison that failed is tried again.
+	// compareRetry is the time until a failed comparison is retried.
 	compareRetry = time.Minute
 	comparePage  = 500
 )
 
-// A Stream is followed, and may be compared.
+// Stream is a stream that can be compared.
 type Stream interface {
 	Name() string
-	// Serving is the resource as it is asked for. It is not ok if nothing is followed, or a list is under way.
+	// Serving returns the resource, in the version that the stream requests. ok is false if the stream is not followed, or a list runs.
 	Serving() (resource kube.Resource, ok bool)
-	Schema() string // under which the objects on record were compared last
+	Schema() string // the schema of the last comparison, from the record
 }
 
-// Comparer compares the streams whose schema is not the one under which they were compared last. What that was is on record, so it does not matter
-// whether the recorder ran when it changed.
+// Comparer compares the streams whose schema has changed since their last comparison. The record holds the schema of the last comparison, so
+// the Comparer also notices a change during which no recorder ran.
 type Comparer struct {
 	Streams func() []Stream
 	Schemas *Schemas
-	// Compare lists and compares one stream, and says with Compared that it was done under a schema, if that is not empty.
+	// Compare lists one stream and compares its objects. If schema is not empty, it also queues (Compared) that they were compared under it.
 	Compare func(ctx context.Context, s Stream, resource kube.Resource, schema string) (different int, err error)
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -46,15 +46,15 @@ type Comparer struct {
 	pending map[Stream]*comparison // the goroutine of Run owns it
 }
 
-// A comparison is what is to be done about one stream.
+// comparison is the state of the comparison of one stream.
 type comparison struct {
 	schema string
 	next   time.Time
-	once   bool // it was done for the first time
-	done   bool // and for the last: what says so is on its way to the record
+	once   bool // the first comparison was done
+	done   bool // the second was done, too, and its schema is queued for the record
 }
 
-// Run compares until ctx ends, as long as ready says that all definitions are known.
+// Run compares until ctx ends. It compares nothing until ready reports that all definitions are known.
 func (c *Comparer) Run(ctx context.Context, ready func() bool) error {
 	ticker := time.NewTicker(compareEvery)
 	defer ticker.Stop()
@@ -70,7 +70,7 @@ func (c *Comparer) Run(ctx context.Context, ready func() bool) error {
 	}
 }
 
-// Round compares what is due.
+// Round compares the streams whose comparison is due.
 func (c *Comparer) Round(ctx context.Context) {
 	if c.pending == nil {
 		c.pending = map[Stream]*comparison{}
@@ -99,18 +99,18 @@ func (c *Comparer) Round(ctx context.Context) {
 
 // step compares one stream.
 func (c *Comparer) step(ctx context.Context, s Stream, resource kube.Resource, p *comparison) {
-	say := ""
+	confirmed := "" // the first comparison confirms no schema
 	if p.once {
-		say = p.schema
+		confirmed = p.schema
 	}
-	different, err := c.Compare(ctx, s, resource, say)
+	different, err := c.Compare(ctx, s, resource, confirmed)
 	switch {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
 		p.next = c.Now().Add(compareRetry)
-		if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) { // which the stream says itself
-			c.Log.Warn("objects were not compared with what the server serves under another schema; trying again", "stream", s.Name(), "schema", p.schema, "error", err)
+		if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) { // the stream reports these itself
+			c.Log.Warn("comparing recorded objects with the served ones after a change of schema failed; retrying", "stream", s.Name(), "schema", p.schema, "error", err)
 		}
 		return
 	case different > 0:
@@ -120,7 +120,8 @@ func (c *Comparer) step(ctx context.Context, s Stream, resource kube.Resource, p
 	p.once, p.next = true, c.Now().Add(compareAgainAfter)
 }
 
-// Pages goes through a list. A part of it that has expired is had at a later resource version: each object is compared by itself.
+// Pages lists a resource page by page and calls compare for each page. If the list expires, the rest comes from a later resource version. That
+// is harmless, because each object is compared on its own.
 func Pages(ctx context.Context, lw *kube.ListWatch, compare func(objects []any) (different int, err error)) (different int, err error) {
 	options := metav1.ListOptions{Limit: comparePage}
 	var pages paging.Guard

@@ -20,19 +20,19 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A compared is a comparer of one stream, whose run and list the test stands in for.
+// compared is a Comparer of one stream. The test replaces its run and its list.
 type compared struct {
 	*schemacheck.Comparer
 	record *streamtest.Recording
 	fifo   *deltafifo.FIFO
-	lists  bool // a list of the stream is on its way
+	lists  bool // a list of the stream runs
 	at     time.Time
-	calls  []string // the schemas that were said, "" for none
+	calls  []string // the schema argument of each call of Compare
 	fails  error
 	served kube.Resource
 }
 
-// A following stream is served as the test says.
+// following is a stream whose served resource the test sets.
 type following struct {
 	*stream.Stream
 	by *compared
@@ -60,7 +60,7 @@ func newCompared(t *testing.T) *compared {
 	return c
 }
 
-// rounds looks once a second, and gives what was compared.
+// rounds calls Round once a second, and returns the schema arguments of the comparisons.
 func (c *compared) rounds(seconds int) []string {
 	c.calls = nil
 	for range seconds {
@@ -114,10 +114,10 @@ func TestAFailedComparisonIsRetriedAndReplacedByALaterSchema(t *testing.T) {
 	require.Equal(t, []string{"", "v1 a v1.36.0"}, c.rounds(200))
 	c.served.Schema = "b"
 	c.Schemas.Defined(c.served)
-	require.Equal(t, []string{"", "v1 b v1.36.0"}, c.rounds(200), "though the one before is not on record yet")
+	require.Equal(t, []string{"", "v1 b v1.36.0"}, c.rounds(200), "even if the earlier schema is not on record yet")
 
 	c.served.Schema = "c"
 	c.Schemas.Defined(c.served)
 	c.lists = true
-	require.Empty(t, c.rounds(200), "a list is on its way")
+	require.Empty(t, c.rounds(200), "a list runs")
 }

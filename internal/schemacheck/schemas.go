@@ -9,14 +9,14 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// Schemas knows what decides the content of objects at a resource version.
+// Schemas holds everything that determines the content of objects at a resource version: the definitions and the release of the server.
 type Schemas struct {
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // protects the fields below
 	server  string     // release
 	digests map[schema.GroupResource]string
 }
 
-// NewSchemas knows nothing yet.
+// NewSchemas returns empty Schemas.
 func NewSchemas() *Schemas { return &Schemas{digests: map[schema.GroupResource]string{}} }
 
 // Defined notes the definition of a resource.
@@ -26,18 +26,18 @@ func (s *Schemas) Defined(resource kube.Resource) {
 	s.digests[resource.GroupResource()] = resource.Schema
 }
 
-// Release notes what the server says of itself at /version.
+// Release notes the release in the server's answer to /version.
 func (s *Schemas) Release(document []byte) {
 	release, err := kube.ParseVersion(document)
 	if err != nil {
-		return // It is on record as it is.
+		return // The record keeps the document as it is.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.server = release
 }
 
-// Of names the present schema of a resource, as it is served.
+// Of returns the name of the current schema of a resource: its version, the digest of its definition, and the release of the server.
 func (s *Schemas) Of(resource kube.Resource) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

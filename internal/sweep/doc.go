@@ -1,6 +1,6 @@
-// Package sweep has each living object stored once a day, so that earlier days can be dropped (I8).
+// Package sweep stores each living object once a day, so that earlier days can be dropped (I8).
 //
-// Once a minute it looks whether the day has all of its objects. It sends those that lack through the queue, as deltas of source
-// resync. Objects whose streams are partly on disk come in a later round. A stream that the database rejects holds up no other, but
-// no day is complete without it. [Sweeper.Run] belongs to the goroutine that calls it.
+// Once a minute it checks whether the day has all living objects. It sends the missing ones through the queue, as deltas of source resync. If
+// a stream is partly on disk, its objects follow in a later round. If the database rejects a stream, the other streams go on, but no day
+// is complete without it. [Sweeper.Run] belongs to the goroutine that calls it.
 package sweep

@@ -14,34 +14,34 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// sweepEvery is how often the sweeper looks whether the day has its sweep. No earlier day can be dropped before that.
+// sweepEvery is how often the sweeper checks whether the day is swept. No earlier day can be dropped before that.
 const sweepEvery = time.Minute
 
-// A Stream is open. It is what the queue knows it by.
+// Stream is an open stream. The queue identifies the stream by it.
 type Stream interface {
 	Name() string
-	Known() cache.KeyListerGetter // what is on record
+	Known() cache.KeyListerGetter // the objects on record
 }
 
-// Sweeper has each living object stored in each day (I8), whatever day it last changed, so that days can be dropped.
+// Sweeper stores each living object in each day (I8), even if it has not changed, so that earlier days can be dropped.
 type Sweeper struct {
 	Sink    *postgres.Sink
 	Queue   *deltafifo.Queue
 	Now     func() time.Time // the clock of the queue
 	Streams func() []Stream
-	// Open opens a dormant stream: it has living objects on record, and the recorder does not follow its resource.
+	// Open opens a dormant stream. Such a stream has living objects on record, but the recorder does not follow its resource.
 	Open   func(context.Context, kube.Resource) error
 	Opened chan struct{} // Round closes it when all streams with living objects on record are open
 	Log    *slog.Logger
 }
 
-// Run sweeps until ctx ends. It logs a failure and tries again: days stay until their sweep is complete.
+// Run sweeps until ctx ends. It logs a failure and retries. Until the sweep is complete, no earlier day can be dropped.
 func (s *Sweeper) Run(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
 		if err := s.Round(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Warn("living objects were not stored in this day; trying again", "error", err)
+			s.Log.Warn("the daily sweep of living objects failed; retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -51,7 +51,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 }
 
-// Round sends the keyframes that the day lacks. If it lacks none, Round has that put on record.
+// Round sends the keyframes that are missing in the day. If none is missing, Round records that the day is complete.
 func (s *Sweeper) Round(ctx context.Context) error {
 	now := s.Now()
 	rejected, err := s.openAll(ctx)
@@ -70,7 +70,7 @@ func (s *Sweeper) Round(ctx context.Context) error {
 	return rejected
 }
 
-// openAll opens the dormant streams, once. It passes over those that the database rejects, and returns why.
+// openAll opens the dormant streams, once. It skips streams that the database rejects, and returns their errors in rejected.
 func (s *Sweeper) openAll(ctx context.Context) (rejected, err error) {
 	select {
 	case <-s.Opened:
@@ -100,11 +100,11 @@ func (s *Sweeper) openAll(ctx context.Context) (rejected, err error) {
 // store sends the objects of the open streams that have no row in the day.
 func (s *Sweeper) store(ctx context.Context, now time.Time, lacking postgres.Progress) error {
 	if lacking.Unfolded == lacking.Waiting {
-		s.Log.Warn("the record of some objects cannot be folded: until they change or are listed again, no day before this one can be dropped", "objects", lacking.Unfolded)
+		s.Log.Warn("some recorded objects cannot be rebuilt: until they change or are listed again, no day before this one can be dropped", "objects", lacking.Unfolded)
 		return nil
 	}
 	for _, st := range s.Streams() {
-		// What is on disk is written first: a later round stores it again.
+		// If entries of the stream are on disk, they must be written first. A later round stores its objects.
 		if err := s.resync(ctx, st, now); err != nil && !errors.Is(err, deltafifo.ErrOnDisk) {
 			return err
 		}
@@ -112,7 +112,8 @@ func (s *Sweeper) store(ctx context.Context, now time.Time, lacking postgres.Pro
 	return nil
 }
 
-// resync has a FIFO of its own, because that of a stopped stream is closed. Both feed one stream of the queue.
+// resync sends the objects of a stream that need a keyframe. It uses a new FIFO, because the FIFO of a stopped stream is closed. Both FIFOs
+// feed the same stream of the queue.
 func (s *Sweeper) resync(ctx context.Context, st Stream, now time.Time) error {
 	fifo := s.Queue.FIFO(deltafifo.FIFOOptions{
 		Stream: st, Name: st.Name(), KnownObjects: st.Known(),
