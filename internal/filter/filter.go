@@ -1,8 +1,8 @@
 // Package filter decides which objects are recorded.
 //
-// The recorder decides, not the server. With a selector on the server, an object that leaves the selector is served as deleted,
-// and the record would be false. The recorder decides once, when it first sees a life, and for the whole life. So no object
-// leaves the record because a label of it changed.
+// The recorder decides, not the server. If the server filtered by a selector, it would report an object as deleted when the object no longer
+// matches, and the record would be false. The recorder decides once, when it first sees a life, and for the whole life. So a changed label
+// never removes an object from the record.
 package filter
 
 import (
@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Filter is a set of include and exclude rules. An object is recorded when an include rule matches it, or there is
-// none, and no exclude rule does. The zero value records everything.
+// Filter is a set of include and exclude rules. The recorder records an object if no exclude rule matches it, and an include rule matches it or
+// there are no include rules. The zero value records everything.
 type Filter struct {
 	include, exclude []rule
 }
 
-// A rule is resource[.group][/namespace][?label-selector]. Resource, group and namespace are glob patterns of
-// path.Match. Without a group the rule holds for every group; a trailing dot means the core group.
+// rule is resource[.group][/namespace][?label-selector]. Resource, group and namespace are glob patterns of path.Match. Without a group the rule
+// applies to every group; a trailing dot means the core group.
 type rule struct {
 	text      string
 	resource  string
@@ -32,7 +32,7 @@ type rule struct {
 	selector  labels.Selector
 }
 
-// New parses the rules. The error names every rule that is at fault.
+// New parses the rules. The error names every invalid rule.
 func New(include, exclude []string) (*Filter, error) {
 	f := &Filter{}
 	var errs []error
@@ -72,10 +72,10 @@ func parseRule(text string) (rule, error) {
 	resource, group, found := strings.Cut(rest, ".")
 	r.resource, r.group, r.anyGroup = resource, group, !found
 	if r.resource == "" || r.namespace == "" {
-		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?label-selector]; * stands for any", text)
+		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?label-selector]; * matches any", text)
 	}
 	if strings.ContainsAny(rest+namespace, ", \t\n") {
-		return rule{}, fmt.Errorf("rule %q: commas and white space may stand only in a label selector. Give several rules one by one; in a variable, put white space between them", text)
+		return rule{}, fmt.Errorf("rule %q: commas and white space are allowed only in a label selector. Give each rule its own flag; in a variable, separate rules by white space", text)
 	}
 	for _, pattern := range []string{r.resource, r.group, r.namespace} {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -85,25 +85,25 @@ func parseRule(text string) (rule, error) {
 	return r, nil
 }
 
-// matchResource ignores namespace and labels.
+// matchResource reports whether the rule matches a resource. It ignores namespace and labels.
 func (r rule) matchResource(gr schema.GroupResource) bool {
 	return match(r.resource, gr.Resource) && (r.anyGroup || match(r.group, gr.Group))
 }
 
-// matchNamespace: a cluster-scoped object has no namespace, so only a rule for any namespace matches it.
+// matchNamespace reports whether the rule matches a namespace. A cluster-scoped object has none, so only a rule for any namespace matches it.
 func (r rule) matchNamespace(namespace string) bool {
 	return r.namespace == "*" || namespace != "" && match(r.namespace, namespace)
 }
 
 func (r rule) whole() bool { return r.namespace == "*" && r.selector.Empty() }
 
-// match cannot fail: parseRule has tried each pattern.
+// match reports whether a pattern matches a text. parseRule has checked the pattern, so path.Match returns no error.
 func match(pattern, text string) bool {
 	ok, _ := path.Match(pattern, text)
 	return ok
 }
 
-// Resource says whether any object of the resource can be recorded.
+// Resource reports whether any object of the resource can be recorded.
 func (f *Filter) Resource(gr schema.GroupResource) bool {
 	for _, r := range f.exclude {
 		if r.whole() && r.matchResource(gr) {
@@ -118,7 +118,7 @@ func (f *Filter) Resource(gr schema.GroupResource) bool {
 	return len(f.include) == 0
 }
 
-// For narrows the filter to the rules that concern one resource.
+// For returns the filter of one resource, with only its rules.
 func (f *Filter) For(gr schema.GroupResource) Resource {
 	out := Resource{all: len(f.include) == 0}
 	for _, r := range f.include {
@@ -141,10 +141,10 @@ type Resource struct {
 	include, exclude []rule
 }
 
-// Everything says that each object passes.
+// Everything reports whether each object passes.
 func (r Resource) Everything() bool { return r.all && len(r.exclude) == 0 }
 
-// ByLabel says that the answer depends on something that can change during a life.
+// ByLabel reports whether the decision depends on labels, which can change during a life.
 func (r Resource) ByLabel() bool {
 	for _, rules := range [][]rule{r.include, r.exclude} {
 		for _, candidate := range rules {
@@ -156,7 +156,7 @@ func (r Resource) ByLabel() bool {
 	return false
 }
 
-// Allows decides about one object as it is now.
+// Allows reports whether an object with this namespace and these labels passes.
 func (r Resource) Allows(namespace string, set map[string]string) bool {
 	for _, candidate := range r.exclude {
 		if candidate.matchNamespace(namespace) && candidate.selector.Matches(labels.Set(set)) {
@@ -174,7 +174,7 @@ func (r Resource) Allows(namespace string, set map[string]string) bool {
 	return false
 }
 
-// String is the filter as it goes on record: equal texts mean equal decisions.
+// String returns the filter in the form that is recorded. Equal texts mean equal decisions.
 func (r Resource) String() string {
 	var parts []string
 	if !r.all {

@@ -26,16 +26,16 @@ func TestRulesDecideByResourceNamespaceAndLabel(t *testing.T) {
 	}{
 		{name: "without rules everything passes", gr: pods, namespace: "a", want: true},
 		{name: "an excluded resource does not pass", exclude: []string{"pods"}, gr: pods},
-		{name: "another resource is not touched", exclude: []string{"pods"}, gr: deployments, want: true},
-		{name: "a group pattern takes its resources", exclude: []string{"*.apps"}, gr: deployments},
+		{name: "another resource passes", exclude: []string{"pods"}, gr: deployments, want: true},
+		{name: "a group pattern matches its resources", exclude: []string{"*.apps"}, gr: deployments},
 		{name: "a trailing dot is the core group", exclude: []string{"*."}, gr: deployments, want: true},
-		{name: "a trailing dot takes core resources", exclude: []string{"*."}, gr: pods},
+		{name: "a trailing dot matches core resources", exclude: []string{"*."}, gr: pods},
 		{name: "a namespace pattern", exclude: []string{"*/dev-*"}, gr: pods, namespace: "dev-1"},
-		{name: "a namespace pattern leaves others", exclude: []string{"*/dev-*"}, gr: pods, namespace: "prod", want: true},
-		{name: "a namespace pattern leaves cluster-scoped objects", exclude: []string{"*/dev-*"}, gr: nodes, want: true},
+		{name: "a namespace pattern does not match other namespaces", exclude: []string{"*/dev-*"}, gr: pods, namespace: "prod", want: true},
+		{name: "a namespace pattern does not match cluster-scoped objects", exclude: []string{"*/dev-*"}, gr: nodes, want: true},
 		{name: "a label selector", exclude: []string{"pods?tier in (a,b)"}, gr: pods, labels: map[string]string{"tier": "b"}},
-		{name: "a label selector leaves others", exclude: []string{"pods?tier in (a,b)"}, gr: pods, want: true},
-		{name: "an include rule leaves out the rest", include: []string{"pods"}, gr: deployments},
+		{name: "a label selector does not match other objects", exclude: []string{"pods?tier in (a,b)"}, gr: pods, want: true},
+		{name: "an include rule excludes other resources", include: []string{"pods"}, gr: deployments},
 		{name: "exclude wins over include", include: []string{"pods"}, exclude: []string{"pods/kube-system"}, gr: pods, namespace: "kube-system"},
 		{name: "include by namespace", include: []string{"pods/a"}, gr: pods, namespace: "b"},
 	} {
@@ -48,7 +48,7 @@ func TestRulesDecideByResourceNamespaceAndLabel(t *testing.T) {
 	}
 }
 
-func TestAPartialRuleDoesNotLeaveOutTheResource(t *testing.T) {
+func TestAPartialRuleDoesNotExcludeTheResource(t *testing.T) {
 	f, err := filter.New(nil, []string{"pods/dev-*", "pods?noisy"})
 	require.NoError(t, err)
 	require.True(t, f.Resource(pods))
@@ -58,7 +58,7 @@ func TestAPartialRuleDoesNotLeaveOutTheResource(t *testing.T) {
 	require.Equal(t, "-pods/dev-* -pods?noisy", f.For(pods).String())
 }
 
-func TestARuleThatCannotBeReadIsNamed(t *testing.T) {
+func TestTheErrorNamesAnInvalidRule(t *testing.T) {
 	for _, text := range []string{"", "/ns", "pods/", "pods?a in (", "po[ds", "pods/[", "pods.[a", "leases.coordination.k8s.io,events", "pods/a,b", "pods /a"} {
 		_, err := filter.New([]string{text}, nil)
 		require.ErrorContains(t, err, text)

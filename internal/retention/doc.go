@@ -1,10 +1,10 @@
 // Package retention drops the oldest days of a record.
 //
-// A day goes only whole, only from the oldest end, and only when the days after it can be read without it (I8). The database
-// decides that, in kuberewind.prune_day, from the recorded sweep and from the rows themselves. Every prune is on record.
+// The package drops a day only as a whole, only the oldest one, and only if later days can be read without it (I8). The database decides that, in
+// kuberewind.prune_day, from the recorded sweep and from the rows. The record lists every prune.
 //
-// The package rejects nothing that the database would allow. The login needs no more than membership in kuberewind_pruner.
+// The package rejects nothing that the database would allow. Membership in kuberewind_pruner is enough for the login.
 //
-// It has no goroutines. Its knobs are Options. A day that readers hold is tried again up to Attempts times. Each attempt waits
-// a quarter of a second at most, because later sessions, the recorder's too, wait behind it.
+// The package has no goroutines. Its knobs are Options. If readers hold a day, the package retries up to Attempts times. Each attempt waits a
+// quarter of a second at most, because later sessions wait behind it, including the recorder's.
 package retention

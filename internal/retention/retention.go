@@ -11,25 +11,25 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Querier is what Prune needs of a connection or pool.
+// Querier is a connection or pool that can run queries.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Options say what is to go. One of OlderThan and MaxBytes is set, or both: then a day goes for either.
+// Options select the days to drop. OlderThan or MaxBytes must be set. If both are set, a day is dropped if it exceeds either.
 type Options struct {
 	// OlderThan drops days that ended longer ago than this, by the database's clock; zero for none.
 	OlderThan time.Duration
-	// MaxBytes drops the oldest days until the days that are left have no more bytes; zero for no bound.
+	// MaxBytes drops the oldest days until the other days have no more bytes than this; zero for no bound.
 	MaxBytes int64
-	// Reason is put on record.
+	// Reason is recorded.
 	Reason string
-	// DryRun says what would go, and drops nothing.
+	// DryRun reports the days to drop, and drops none.
 	DryRun bool
-	// Attempts bounds how often a day that is being read is tried; zero means 60.
+	// Attempts bounds the attempts to drop a day that is being read; zero means 60.
 	Attempts int
-	// Pause is between two attempts; zero means a second.
+	// Pause is the time between two attempts; zero means a second.
 	Pause time.Duration
 }
 
@@ -38,34 +38,35 @@ const (
 	defaultPause    = time.Second
 )
 
-// A Day is one that went, or that should have.
+// Day is a day that was dropped, or that the options selected.
 type Day struct {
 	Day   string `json:"day"`
 	Bytes int64  `json:"bytes"`
-	// Why it is to go: age or size.
+	// Why is the reason to drop the day: age or size.
 	Why string `json:"why"`
 }
 
-// A Report is what was done.
+// Report is the result of Prune.
 type Report struct {
 	DryRun  bool  `json:"dryRun"`
-	Dropped []Day `json:"dropped"` // with DryRun, those that would be
-	// Obstacle is why the day Kept, which was to go, has to stay, and all after it.
+	Dropped []Day `json:"dropped"` // with DryRun, the days that would be dropped
+	// Kept is the first selected day that could not be dropped, and Obstacle is the reason. All later days stay, too.
 	Obstacle string `json:"obstacle,omitempty"`
 	Kept     *Day   `json:"kept,omitempty"`
-	// Bytes is the size of the days before, Left of those that are left.
+	// Bytes is the size of all days before Prune, Left the size of the days after it.
 	Bytes int64 `json:"bytes"`
 	Left  int64 `json:"left"`
-	// The parts to which only the dropped days referred.
+	// Checkpoints, Lives and Documents count the dropped rows to which only the dropped days referred.
 	Checkpoints int64 `json:"checkpoints"`
 	Lives       int64 `json:"lives"`
 	Documents   int64 `json:"documents"`
 }
 
-// ErrBusy says that a day was in use all the time. An autovacuum gives way to who waits for deadlock_timeout, a second by default: longer than is waited here.
+// ErrBusy says that a day was in use during all attempts. An autovacuum gives way only to a session that waits for deadlock_timeout, a second
+// by default. An attempt does not wait that long.
 var ErrBusy = errors.New("the day is in use: a query that reads it, or an autovacuum, has to end first (see pg_stat_activity)")
 
-// Prune drops what the options say. The report is true also where an error comes with it.
+// Prune drops the days that the options select. If it returns an error, the report lists the days that it dropped before.
 func Prune(ctx context.Context, db Querier, o Options) (Report, error) {
 	if o.Attempts == 0 {
 		o.Attempts = defaultAttempts
@@ -123,14 +124,14 @@ func (p *pruning) run(ctx context.Context) error {
 	if p.options.DryRun {
 		return nil
 	}
-	// Also where nothing went: an earlier call may have been killed before it came to this.
+	// Do this even if no day was dropped: an earlier call may have been killed before this step.
 	return p.retry(ctx, func() error {
 		return p.db.QueryRow(ctx, `SELECT checkpoints, lives, documents FROM kuberewind.prune_rest()`).
 			Scan(&p.report.Checkpoints, &p.report.Lives, &p.report.Documents)
 	})
 }
 
-// why a day is to go, empty if it is not.
+// why returns the reason to drop a day, or "" if it is not selected.
 func (p *pruning) why(part partition) string {
 	switch {
 	case p.options.OlderThan > 0 && part.old:
@@ -141,7 +142,7 @@ func (p *pruning) why(part partition) string {
 	return ""
 }
 
-// partitions gives the days, oldest first. How old they are is the database's to say: a wrong clock of the host must not cost a day.
+// partitions returns the days, oldest first. The database computes their age, so that a wrong clock of the host cannot drop a day.
 func (p *pruning) partitions(ctx context.Context) ([]partition, error) {
 	rows, err := p.db.Query(ctx, `
 		SELECT day, bytes, (day + 1)::timestamp AT TIME ZONE 'UTC' <= clock_timestamp() - $1::interval FROM kuberewind.record_partitions ORDER BY day`,
@@ -154,8 +155,7 @@ func (p *pruning) partitions(ctx context.Context) ([]partition, error) {
 	})
 }
 
-// drop gives the obstacle, if there is one. If there is none, and the day was not dropped, another pruner has dropped it at the
-// same time.
+// drop drops a day, or returns the obstacle. If it returns neither, another pruner has dropped the day at the same time.
 func (p *pruning) drop(ctx context.Context, day Day) (dropped bool, obstacle string, err error) {
 	if p.options.DryRun {
 		obstacle, err = p.obstacle(ctx, day)
@@ -178,7 +178,7 @@ func (p *pruning) drop(ctx context.Context, day Day) (dropped bool, obstacle str
 	return err == nil, "", err
 }
 
-// obstacle is what stands in the way of the day when those before it are gone.
+// obstacle returns the reason why a day could not be dropped after the earlier days, or "" if it could.
 func (p *pruning) obstacle(ctx context.Context, day Day) (string, error) {
 	var obstacle *string
 	err := p.db.QueryRow(ctx, `SELECT kuberewind.prune_obstacle($1::text::date, $2)`, day.Day, len(p.report.Dropped) > 0).Scan(&obstacle)
@@ -188,7 +188,7 @@ func (p *pruning) obstacle(ctx context.Context, day Day) (string, error) {
 	return fmt.Sprintf("the day %s cannot be dropped: %s", day.Day, *obstacle), nil
 }
 
-// retry tries again what readers are in the way of.
+// retry calls try again while readers block it.
 func (p *pruning) retry(ctx context.Context, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// fourDays makes a record of four days. On each, pod "busy" changes, and one is made that the next day deletes; "quiet" never changes.
-// All days but the third are swept.
+// fourDays makes a record of four days. Each day, pod "busy" changes, and a new pod is made, which is deleted the next day. Pod "quiet" never
+// changes. All days except the third are swept.
 func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 	t.Helper()
 	pods := postgres.StreamSpec{Resource: "pods", Kind: "Pod", Version: "v1", Namespaced: true}
@@ -61,7 +61,7 @@ func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 	return b.DB.URL(), b.DB.Pool(t)
 }
 
-// pruner is a login that may prune and nothing else.
+// pruner returns a connection of a login that may only prune.
 func pruner(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -79,10 +79,10 @@ func days(report retention.Report) (names []string) {
 	return names
 }
 
-// since gives how long ago a day of the record began, by the clock that the database on this machine has too.
+// since returns how long ago a day of the record began, by the clock of this machine, which is also that of the database.
 func since(day int) time.Duration { return time.Since(time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC)) }
 
-// holds checks everything that is left.
+// holds verifies the rest of the record.
 func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
 	t.Helper()
 	record, err := history.Open(t.Context(), url, history.Options{})
@@ -98,7 +98,7 @@ func holds(t *testing.T, url string, admin *pgxpool.Pool) *history.Record {
 	return record
 }
 
-func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
+func TestDaysAreDroppedByAgeAndTheRestVerifies(t *testing.T) {
 	url, admin := fourDays(t)
 	conn := pruner(t, url)
 	options := retention.Options{OlderThan: since(3), Reason: "age", DryRun: true}
@@ -111,7 +111,7 @@ func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
 	options.DryRun = false
 	report, err := retention.Prune(t.Context(), conn, options)
 	require.NoError(t, err)
-	require.Equal(t, days(planned), days(report), "a dry run says what will be done")
+	require.Equal(t, days(planned), days(report), "a dry run reports the same days")
 	require.EqualValues(t, 1, report.Lives)
 	record := holds(t, url, admin)
 
@@ -133,7 +133,7 @@ func TestDaysGoByAgeAndTheRestHolds(t *testing.T) {
 	require.Empty(t, again.Dropped)
 }
 
-func TestTheClockOfThePrunersHostIsNotAsked(t *testing.T) {
+func TestTheClockOfTheHostDoesNotCount(t *testing.T) {
 	url, _ := fourDays(t)
 	older := since(2)
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestTheClockOfThePrunersHostIsNotAsked(t *testing.T) {
 	})
 }
 
-func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
+func TestDaysAreDroppedBySizeAndTheLastOneStays(t *testing.T) {
 	url, admin := fourDays(t)
 	conn := pruner(t, url)
 	all, err := retention.Prune(t.Context(), conn, retention.Options{MaxBytes: 1 << 60, Reason: "size"})
@@ -166,7 +166,7 @@ func TestDaysGoBySizeAndTheLastOneStays(t *testing.T) {
 	holds(t, url, admin)
 }
 
-// overtaken is a pruner who, when it comes to its first day, finds that another has been there.
+// overtaken is a connection that calls by before it drops its first day.
 type overtaken struct {
 	*pgx.Conn
 	by func()
@@ -179,7 +179,7 @@ func (o *overtaken) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 	return o.Conn.QueryRow(ctx, sql, args...)
 }
 
-func TestADayThatAnotherDropsMeanwhileIsNoObstacle(t *testing.T) {
+func TestADayThatAnotherPrunerDropsIsNoObstacle(t *testing.T) {
 	url, admin := fourDays(t)
 	other := pruner(t, url)
 	conn := &overtaken{pruner(t, url), sync.OnceFunc(func() {
@@ -194,7 +194,7 @@ func TestADayThatAnotherDropsMeanwhileIsNoObstacle(t *testing.T) {
 	holds(t, url, admin)
 }
 
-func TestADayThatIsReadAllTheTimeIsReportedAndStays(t *testing.T) {
+func TestADayThatIsAlwaysReadIsReportedAndStays(t *testing.T) {
 	url, admin := fourDays(t)
 	reading, err := admin.Begin(t.Context())
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestADayThatIsReadAllTheTimeIsReportedAndStays(t *testing.T) {
 	require.Len(t, report.Dropped, 1)
 }
 
-// checked gives what Verify finds.
+// checked returns the findings of verify.Record.
 func checked(t *testing.T, url string) (texts []string) {
 	t.Helper()
 	record, err := history.Open(t.Context(), url, history.Options{})
@@ -224,7 +224,7 @@ func checked(t *testing.T, url string) (texts []string) {
 	return texts
 }
 
-func TestDaysThatWentUnsaidAreFound(t *testing.T) {
+func TestVerifyFindsDaysThatWereDroppedWithoutAPrune(t *testing.T) {
 	const goes = `
 		DROP TABLE kuberewind.deltas_p2026030…, kuberewind.batches_p2026030…;
 		DELETE FROM kuberewind.days WHERE day = '2026-03-0…'`
@@ -259,7 +259,7 @@ func TestDaysThatWentUnsaidAreFound(t *testing.T) {
 	}
 }
 
-func TestTheOldestCommitThatIsLeftIsChainedToTheLastThatWent(t *testing.T) {
+func TestTheOldestCommitIsChainedToTheLastDroppedOne(t *testing.T) {
 	url, admin := fourDays(t)
 	_, err := retention.Prune(t.Context(), pruner(t, url), retention.Options{OlderThan: since(2), Reason: "age"})
 	require.NoError(t, err)
