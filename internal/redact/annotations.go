@@ -23,7 +23,7 @@ var clearAnnotations = []string{
 	"cert-manager.io/certificate-name",
 }
 
-// clearExcept gives the pointers of the annotations that are not hashed. An operator who names one of them has it hashed.
+// clearExcept returns the pointers of clearAnnotations. The value is false if an operator named the annotation, so that it is hashed.
 func clearExcept(named []patch.Path) map[string]bool {
 	stay := map[string]bool{}
 	for _, key := range clearAnnotations {
@@ -32,7 +32,7 @@ func clearExcept(named []patch.Path) map[string]bool {
 	return stay
 }
 
-// selects reports whether paths select an annotation, or what it is a part of.
+// selects reports whether paths select an annotation or a value that contains it.
 func selects(paths []patch.Path, key string) bool {
 	doc := patch.Doc(`{"metadata":{"annotations":{` + string(patch.Quote([]byte(key))) + `:""}}}`)
 	selected := false
@@ -43,7 +43,7 @@ func selects(paths []patch.Path, key string) bool {
 	return selected || err != nil
 }
 
-// applied redacts the copy of a Secret that kubectl apply leaves. A value that may be of another form is replaced whole.
+// applied redacts the copy of a Secret that kubectl apply writes into an annotation. If the copy may have another form, applied replaces it whole.
 func (o object) applied(annotation patch.Doc) patch.Doc {
 	whole := o.replace(lastApplied, annotation)
 	text, ok := patch.Unquote(annotation)
@@ -63,7 +63,7 @@ func (o object) applied(annotation patch.Doc) patch.Doc {
 	return patch.Quote(inner)
 }
 
-// isOwnSecret reports whether a text is this Secret with known members only, each of the form that the API gives it.
+// isOwnSecret reports whether a document is this Secret, with only known members, each in the form of the API.
 func (o object) isOwnSecret(doc patch.Doc) bool {
 	kind := false
 	for key, value := range patch.Members(doc) {

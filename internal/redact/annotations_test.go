@@ -14,7 +14,7 @@ import (
 
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// annotated gives a Secret ns/name with one annotation.
+// annotated returns a Secret ns/name with one annotation.
 func annotated(t *testing.T, key, value string) string {
 	t.Helper()
 	annotations, err := json.Marshal(map[string]string{key: value})
@@ -22,7 +22,7 @@ func annotated(t *testing.T, key, value string) string {
 	return `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":` + string(annotations) + `,"name":"name","namespace":"ns"},"type":"Opaque"}`
 }
 
-// annotation gives the value that an annotation has in a redacted object.
+// annotation returns the value of an annotation in a redacted object.
 func annotation(t *testing.T, text, key string) string {
 	t.Helper()
 	var o struct {
@@ -110,13 +110,13 @@ func TestTheLastAppliedTextKeepsItsStructureOnlyIfItIsTheSecret(t *testing.T) {
 	}
 }
 
-func TestAnnotationsOfAllThatHasARedactedPathAreHashed(t *testing.T) {
+func TestAnnotationsOfResourcesWithARedactedPathAreHashed(t *testing.T) {
 	r := redactor(t, key(t), redact.Record, "things.example.org:/spec/token", "secrets:/data/a")
 	inner := `{"kind":"Thing","spec":{"token":"hunter2"}}`
 	out := apply(t, r.For(schema.GroupResource{Group: "example.org", Resource: "things"}), annotated(t, applied, inner))
 	require.True(t, isHash(annotation(t, out, applied)), "only a Secret keeps its structure")
 	out = apply(t, r.For(schema.GroupResource{Group: "example.org", Resource: "things"}), annotated(t, applied, `{"apiVersion":"v1","data":{"a":"hunter2"},"kind":"Secret"}`))
-	require.True(t, isHash(annotation(t, out, applied)), "what says so of itself in a Thing does not")
+	require.True(t, isHash(annotation(t, out, applied)), "a copy that claims to be a Secret, in a Thing, does not")
 	out = apply(t, r.For(schema.GroupResource{Group: "example.org", Resource: "things"}), annotated(t, "note", "hunter2"))
 	require.NotContains(t, out, "hunter2")
 	out = apply(t, r.For(secrets), annotated(t, applied, `{"apiVersion":"v1","data":{"a":"hunter2","b":"Yg=="},"kind":"Secret"}`))
@@ -132,7 +132,7 @@ func reapply(t *testing.T, r *redact.Resource, text string) string {
 	return string(out)
 }
 
-func TestTextThatWasRedactedBeforeComesToTheSameUnderMoreRules(t *testing.T) {
+func TestReapplyGivesTheSameTextAsApplyUnderStricterRules(t *testing.T) {
 	text := annotated(t, applied, `{"apiVersion":"v1","data":{"a":"hunter2"},"kind":"Secret","metadata":{"annotations":{"b":"hunter2"},"name":"name","namespace":"ns"}}`)
 	text = strings.Replace(text, `{"annotations":{`, `{"annotations":{"meta.helm.sh/release-name":"web","note":"hunter2",`, 1)
 	text = strings.Replace(text, `"kind":"Secret","metadata"`, `"data":{"a":"hunter2","b":"eA=="},"kind":"Secret","metadata"`, 1)
@@ -162,9 +162,9 @@ func TestTextThatOnlyLooksLikeAHashIsReplaced(t *testing.T) {
 	hash := strings.Split(apply(t, r, object("hunter2")), `"`)[5]
 	require.True(t, isHash(hash), hash)
 	require.Contains(t, reapply(t, r, object(hash)), hash)
-	require.NotContains(t, apply(t, r, object(hash)), hash, "what a server serves is replaced, whatever it is")
+	require.NotContains(t, apply(t, r, object(hash)), hash, "Apply replaces every served value")
 
-	require.NotContains(t, reapply(t, redactor(t, key(t), redact.Hash).For(secrets), object(hash)), hash, "it is of another key")
+	require.NotContains(t, reapply(t, redactor(t, key(t), redact.Hash).For(secrets), object(hash)), hash, "the hash was made with another key")
 	for _, forged := range []string{
 		"hmac-sha256:00112233445566778899aabbccddeeff", "hmac-sha256:" + strings.Repeat("z", 32), hash[:len(hash)-1], hash + "0", "x" + hash,
 		hash[:len(hash)-8] + "00000000", "hmac-sha256:",

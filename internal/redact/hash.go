@@ -9,15 +9,15 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A hash is written as hashPrefix and 32 hexadecimal digits: 12 bytes of an HMAC, and a mark of 4 bytes. 96 bits are
-// enough to tell versions of one value apart.
+// A hash is hashPrefix and 32 hexadecimal digits: 12 bytes of an HMAC, and a mark of 4 bytes. 96 bits are enough to distinguish versions of
+// one value.
 const (
 	hashPrefix = "hmac-sha256:"
 	sumBytes   = 12
 	markBytes  = 4
 )
 
-// hash gives what stands for a value at a place.
+// hash returns the hash that replaces a value at a place.
 func (k Key) hash(value patch.Doc, place ...string) patch.Doc {
 	mac := hmac.New(sha256.New, k.bytes[:])
 	for _, part := range place {
@@ -29,7 +29,7 @@ func (k Key) hash(value patch.Doc, place ...string) patch.Doc {
 	return patch.Quote([]byte(hashPrefix + hex.EncodeToString(append(sum, k.mark(sum)...))))
 }
 
-// mark makes a hash known for one: nobody else can make it.
+// mark returns the mark of a hash. Only the key can make it, so it proves that a text is a hash.
 func (k Key) mark(sum []byte) []byte { return k.Sum("hash", sum)[:markBytes] }
 
 // made reports whether a value is a hash that was made with the key.

@@ -13,30 +13,31 @@ import (
 	"strings"
 )
 
-// scheme names how hashes are made. It is part of each key: a program that hashes in another way has another key, and is refused.
+// scheme names the way in which hashes are made. It is part of each key. So a program that hashes in another way has another key, and the
+// record refuses it.
 const scheme = "kuberewind hashes 1"
 
-// FileKey is the content of a key file. Several clusters may share it; none hashes with it.
+// FileKey is the content of a key file. Several clusters may share it. No cluster hashes with it directly; see Of.
 type FileKey struct{ bytes [32]byte }
 
-// Of gives the key of the cluster with this UID. So equal values of two clusters do not show as equal.
+// Of returns the key of the cluster with this UID. So equal values in two clusters have different hashes.
 func (k FileKey) Of(clusterUID string) Key {
 	mac := hmac.New(sha256.New, k.bytes[:])
 	mac.Write([]byte(scheme + "\x00" + clusterUID))
 	return Key{[32]byte(mac.Sum(nil))}
 }
 
-// Key is the secret that the hashes of one cluster are made with.
+// Key is the secret for the hashes of one cluster.
 type Key struct{ bytes [32]byte }
 
-// Fingerprint tells keys apart and gives nothing of the key away. It is what the database holds.
+// Fingerprint returns a text that differs between keys and reveals nothing about the key. The database holds it.
 func (k Key) Fingerprint() []byte {
 	mac := hmac.New(sha256.New, k.bytes[:])
 	mac.Write([]byte("kuberewind redaction key fingerprint"))
 	return mac.Sum(nil)[:16]
 }
 
-// Sum tells texts apart, for one purpose, and gives nothing of them away to who has not the key.
+// Sum returns a keyed hash of a text for one purpose. Without the key, it reveals nothing about the text.
 func (k Key) Sum(purpose string, text []byte) []byte {
 	mac := hmac.New(sha256.New, k.bytes[:])
 	mac.Write([]byte("kuberewind " + purpose + "\x00"))
@@ -44,24 +45,24 @@ func (k Key) Sum(purpose string, text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// LoadKey reads the key file, 64 hexadecimal digits, and makes it when there is none. A file that others may read is
-// refused: who has the key can try out values.
+// LoadKey reads the key file, 64 hexadecimal digits. If there is none, it makes one. It refuses a file that everyone can read, because a reader
+// with the key can guess values.
 func LoadKey(path string) (FileKey, error) {
 	key, err := ReadKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
 	if err := makeKey(path); err != nil {
-		return FileKey{}, fmt.Errorf("make redaction key %s: %w; name a place that can be written, or a key, with --redaction-key-file", path, err)
+		return FileKey{}, fmt.Errorf("make redaction key %s: %w; name a writable path, or a key file, with --redaction-key-file", path, err)
 	}
 	return ReadKey(path)
 }
 
-// ReadKey is LoadKey that makes nothing: where there is no file, the error is fs.ErrNotExist.
+// ReadKey reads the key file as LoadKey does, but makes none. If there is no file, the error is fs.ErrNotExist.
 func ReadKey(path string) (FileKey, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return FileKey{}, fmt.Errorf("redaction key: %w; name another place with --redaction-key-file", err)
+		return FileKey{}, fmt.Errorf("redaction key: %w; name another file with --redaction-key-file", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
 		return FileKey{}, fmt.Errorf("redaction key %s can be read by everyone (mode %04o); chmod o-rwx it", path, info.Mode().Perm())
@@ -79,8 +80,8 @@ func ReadKey(path string) (FileKey, error) {
 	return key, nil
 }
 
-// makeKey writes a new key whole or not at all: a torn key would make all earlier hashes worthless. A link fails
-// where a rename would replace the key of another recorder that starts at the same moment.
+// makeKey writes a new key, either complete or not at all. It uses a link: if another recorder makes the key at the same moment, the link
+// fails, while a rename would replace that key.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
 		return err

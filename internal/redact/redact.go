@@ -1,19 +1,19 @@
 // Package redact replaces values that must not reach a disk or a log by a keyed hash (I9).
 //
-// A hash covers the resource, namespace, name and path beside the value. So a change of a value shows as a change of its
-// hash, and equal values of two objects do not show as equal. The key is that of one cluster (see FileKey).
+// In addition to the value, a hash covers the group, resource, namespace, name and path. So a change of a value changes its hash, and equal
+// values of two objects have different hashes. Each cluster has its own key (see FileKey).
 //
 // # Annotations
 //
-// Tools keep copies of whole objects in annotations. If a resource has a redacted path, then the value of each annotation
-// is hashed too, except the few of clearAnnotations. One copy keeps its structure: last-applied-configuration of a Secret,
-// if it is an object of kind Secret with no member that this package does not know. The same rules hold inside of it.
+// Tools keep copies of whole objects in annotations. If a resource has a redacted path, then the value of each annotation is hashed too,
+// except the few of clearAnnotations. One copy keeps its structure: last-applied-configuration of a Secret, if it is an object of kind
+// Secret with only members that this package knows. The same rules apply within it.
 //
 // # Text that was redacted before
 //
-// Reapply takes text from the record or the spool, which may be of a time with fewer rules. It keeps hashes and replaces
-// the rest. A hash carries a mark that only the key can make. So a value that merely looks like a hash is replaced.
-// Apply, for text that a server served, replaces every value, whatever it looks like.
+// Reapply takes text from the record or the spool, which may have been redacted under fewer rules. It keeps hashes and replaces all other
+// values. A hash carries a mark that only the key can make, so Reapply also replaces a value that only looks like a hash. Apply takes
+// text from a server, and replaces every value, even one that looks like a hash.
 package redact
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Secrets says what happens to the values of Secrets.
+// Secrets is the treatment of the values of Secrets.
 type Secrets string
 
 const (
@@ -66,7 +66,7 @@ func ParsePath(text string) (Path, error) {
 	return Path{resource: resource, group: group, anyGroup: !hasGroup, path: parsed}, nil
 }
 
-// ParsePaths reads several, and gives every fault at once.
+// ParsePaths parses several paths. The error names every invalid path.
 func ParsePaths(texts []string) ([]Path, error) {
 	var paths []Path
 	var errs []error
@@ -82,7 +82,7 @@ func ParsePaths(texts []string) ([]Path, error) {
 }
 
 func (p Path) matches(gr schema.GroupResource) bool {
-	// ParsePath has tried the patterns.
+	// ParsePath has checked the patterns.
 	resource, _ := path.Match(p.resource, gr.Resource)
 	group, _ := path.Match(p.group, gr.Group)
 	return resource && (p.anyGroup || group)
@@ -95,7 +95,7 @@ type Redactor struct {
 	annotations patch.Path
 }
 
-// New makes a Redactor for the paths and, unless they are to be recorded, the values of Secrets.
+// New returns a Redactor for the paths. Unless secrets is Record, it also hashes the values of Secrets.
 func New(key Key, secrets Secrets, paths []Path) (*Redactor, error) {
 	annotations, err := patch.ParsePath(annotationsPrefix + "*")
 	if err != nil {
@@ -113,7 +113,7 @@ func New(key Key, secrets Secrets, paths []Path) (*Redactor, error) {
 	return r, nil
 }
 
-// For is the redaction of one resource; nil when there is nothing to replace.
+// For returns the redaction of one resource, or nil if there is nothing to replace.
 func (r *Redactor) For(gr schema.GroupResource) *Resource {
 	var paths []patch.Path
 	for _, p := range r.paths {
@@ -141,13 +141,13 @@ type Resource struct {
 	structured bool            // last-applied-configuration may keep its structure
 }
 
-// Apply gives a served text with each value replaced. On an error the text must not be recorded.
+// Apply returns a served text with each selected value replaced. After an error, the text must not be recorded.
 func (r *Resource) Apply(doc patch.Doc, namespace, name string) (patch.Doc, error) {
 	return object{Resource: r, namespace: namespace, name: name}.redact(doc)
 }
 
-// Reapply gives a text of the record, or of the spool, under the present rules: what is a hash stays as it is.
-// On an error the text must not be written again.
+// Reapply returns a text of the record or the spool under the current rules. Hashes stay. After an error, the text must not be written
+// again.
 func (r *Resource) Reapply(doc patch.Doc) (patch.Doc, error) {
 	return object{Resource: r, namespace: stringAt(doc, "/metadata/namespace"), name: stringAt(doc, "/metadata/name"), redacted: true}.redact(doc)
 }
@@ -162,7 +162,7 @@ func stringAt(doc patch.Doc, pointer string) string {
 type object struct {
 	*Resource
 	namespace, name string
-	redacted        bool // before: its hashes stay
+	redacted        bool // the object was redacted before, so its hashes stay
 }
 
 func (o object) redact(doc patch.Doc) (patch.Doc, error) {
@@ -178,7 +178,7 @@ func (o object) redact(doc patch.Doc) (patch.Doc, error) {
 	return out, nil
 }
 
-// replace gives what stands for a value.
+// replace returns the text that replaces a value.
 func (o object) replace(pointer string, value patch.Doc) patch.Doc {
 	switch {
 	case o.clear[pointer] && isText(value):

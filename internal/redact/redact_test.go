@@ -47,7 +47,7 @@ func apply(t *testing.T, r *redact.Resource, text string) string {
 	return string(out)
 }
 
-func TestNoValueOfASecretIsLeftAnywhere(t *testing.T) {
+func TestNoValueOfASecretRemains(t *testing.T) {
 	inner := `{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret","metadata":{"annotations":{},"name":"name","namespace":"ns"},"stringData":{"token":"hunter2"},"type":"Opaque"}`
 	annotation, err := json.Marshal(inner)
 	require.NoError(t, err)
@@ -67,10 +67,10 @@ func TestNoValueOfASecretIsLeftAnywhere(t *testing.T) {
 	var applied struct{ Data map[string]string }
 	require.NoError(t, json.Unmarshal([]byte(seen.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"]), &applied))
 	require.True(t, strings.HasPrefix(seen.Data["password"], "hmac-sha256:"))
-	require.Equal(t, seen.Data["password"], applied.Data["password"], "one value has one hash in the object and in what was applied")
+	require.Equal(t, seen.Data["password"], applied.Data["password"], "one value has the same hash in the object and in the applied copy")
 }
 
-func TestAChangeOfAValueShows(t *testing.T) {
+func TestAChangedValueHasAnotherHash(t *testing.T) {
 	r := redactor(t, key(t), redact.Hash).For(secrets)
 	before := apply(t, r, `{"data":{"a":"x","b":"y"}}`)
 	require.Equal(t, before, apply(t, r, `{"data":{"b":"y","a":"x"}}`))
@@ -82,7 +82,7 @@ func TestAChangeOfAValueShows(t *testing.T) {
 	require.NotContains(t, string(doc), `"/data/b"`)
 }
 
-func TestEqualValuesOfTwoObjectsDoNotShowAsEqual(t *testing.T) {
+func TestEqualValuesOfTwoObjectsHaveDifferentHashes(t *testing.T) {
 	r := redactor(t, key(t), redact.Hash).For(secrets)
 	one, err := r.Apply(patch.Doc(`{"data":{"a":"x"}}`), "ns", "one")
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestEqualValuesOfTwoObjectsDoNotShowAsEqual(t *testing.T) {
 	require.NotEqual(t, string(one), string(two))
 }
 
-func TestEqualValuesOfTwoClustersDoNotShowAsEqual(t *testing.T) {
+func TestEqualValuesOfTwoClustersHaveDifferentHashes(t *testing.T) {
 	file := keyFile(t)
 	const text = `{"data":{"a":"x"}}`
 	one := apply(t, redactor(t, file.Of("one"), redact.Hash).For(secrets), text)
@@ -103,7 +103,7 @@ func TestEqualValuesOfTwoClustersDoNotShowAsEqual(t *testing.T) {
 
 func TestFurtherPathsAreReplacedInAnyKind(t *testing.T) {
 	r := redactor(t, key(t), redact.Record, "*.example.org:/spec/credentials/*/token", "configmaps:/data/password")
-	require.Nil(t, r.For(secrets), "the operator asked for the values of Secrets")
+	require.Nil(t, r.For(secrets), "the operator records the values of Secrets")
 	out := apply(t, r.For(schema.GroupResource{Group: "example.org", Resource: "things"}),
 		`{"spec":{"credentials":[{"token":"hunter2","user":"u"},{"token":{"deep":"hunter2"}}]}}`)
 	require.NotContains(t, out, "hunter2")
