@@ -1,10 +1,10 @@
-// Package cohabiting knows the resources that API servers serve under several groups at once: the objects are the same.
+// Package cohabiting lists the resources whose objects API servers serve under several groups at once.
 package cohabiting
 
 import "slices"
 
-// Groups lists the groups that have served the same objects under a resource's name, first the one to keep. It is nil for all
-// other names. The groups are kube-apiserver's own pairs, past ones included.
+// Groups returns the groups that have served the same objects under a resource's name. The first is the group to keep. For all other names
+// it returns nil. The groups are kube-apiserver's own pairs, including former ones.
 func Groups(resource string) []string {
 	switch resource {
 	case "events":
@@ -19,7 +19,7 @@ func Groups(resource string) []string {
 	return nil
 }
 
-// With lists the groups under which a resource may be found, its own first.
+// With returns the groups under which the objects of a resource may be served, its own group first.
 func With(group, resource string) []string {
 	groups := Groups(resource)
 	if !slices.Contains(groups, group) {

@@ -1,4 +1,4 @@
-// Package ctxerr explains errors of contexts that have ended.
+// Package ctxerr adds the cause of an ended context to an error.
 package ctxerr
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Explain adds to an error why the context has ended, if it has and the error does not say so.
+// Explain adds the cause of the context to an error, if the context has ended and the error does not contain that cause yet.
 func Explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)

@@ -1,7 +1,7 @@
-// Package owner reads who owns an object.
+// Package owner reads the owners of an object.
 //
-// Its result stands in lives, so all writers and readers of that read it here. It gives each UID as PostgreSQL's text can hold
-// it. An owner without a UID is left out: nothing can be found by it.
+// The table lives holds its result, so all writers and readers of that table use this package. It returns each UID in a form that PostgreSQL's
+// text can hold. It skips an owner without a UID, because no query can find an object by it.
 package owner
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// UIDs gives the UIDs of the ownerReferences, the controller's first; nil for none.
+// UIDs returns the UIDs of the ownerReferences, the controller's first, or nil for none.
 func UIDs(object patch.Doc) (uids []string) {
 	references, _ := patch.Get(object, "/metadata/ownerReferences")
 	for _, reference := range patch.Members(references) {

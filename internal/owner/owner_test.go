@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestTheControllerComesFirstAndAnOwnerWithoutUIDIsLeftOut(t *testing.T) {
+func TestTheControllerComesFirstAndOwnersWithoutUIDAreSkipped(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{}`:                                      nil,
 		`{"metadata":{"ownerReferences":[]}}`:     nil,

@@ -1,5 +1,5 @@
-// Package progress tells a person what a program does, and never stays silent for long: a silent first run seems to hang.
-// [Watch] starts one goroutine, which ends with the function that it returns.
+// Package progress prints the steps of a program for people. It repeats a long step, because a silent program seems to hang. [Watch]
+// starts one goroutine, and returns a function that ends it.
 package progress
 
 import (
@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// longestSilence is how long a step says nothing. The demo promises a line every five seconds.
+// longestSilence is the longest time without a line. The demo promises a line every five seconds.
 const longestSilence = 4 * time.Second
 
-// Progress is where lines for a person go. After each longestSilence without a line, it repeats the step and how long it takes.
+// Progress prints lines for people. After each longestSilence without a line, it prints the step again with the time that it has taken.
 type Progress struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // protects the fields below
 	out   io.Writer
-	step  string // what is being done, "" if nothing
-	note  string // how far the step is
+	step  string // the current step, "" for none
+	note  string // the progress of the step
 	since time.Time
 	spoke time.Time
 }
 
-// Watch makes a Progress whose goroutine ends with stop.
+// Watch returns a Progress. Its goroutine ends when stop is called.
 func Watch(out io.Writer) (p *Progress, stop func()) {
 	p = &Progress{out: out, spoke: time.Now()}
 	ended, quit := make(chan struct{}), make(chan struct{})
@@ -49,7 +49,7 @@ func (p *Progress) pulse(quit <-chan struct{}) {
 func (p *Progress) repeat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// One tick early: the next one would be too late.
+	// Print one tick early, because the next tick would be too late.
 	if p.step == "" || time.Since(p.spoke) < longestSilence*7/8 {
 		return
 	}
@@ -60,28 +60,28 @@ func (p *Progress) repeat() {
 	p.print("%s (%s)\n", text, time.Since(p.since).Round(time.Second))
 }
 
-// Begin says what is done from now on.
+// Begin prints a step and makes it the current one.
 func (p *Progress) Begin(format string, values ...any) {
 	step := fmt.Sprintf(format, values...)
 	p.Say("%s\n", step)
 	p.Step(step)
 }
 
-// Step is Begin without a line: of a step that is mostly short.
+// Step makes a step the current one without printing it. It is for steps that are mostly short.
 func (p *Progress) Step(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step, p.note, p.since = step, "", time.Now()
 }
 
-// Update changes how far the step is. It prints nothing.
+// Update sets the progress of the step. It prints nothing.
 func (p *Progress) Update(format string, values ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.note = fmt.Sprintf(format, values...)
 }
 
-// End says what came of the step, and how long it took.
+// End prints the result of the step and the time that it took.
 func (p *Progress) End(format string, values ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,20 +89,20 @@ func (p *Progress) End(format string, values ...any) {
 	p.step = ""
 }
 
-// Say prints a text as it is.
+// Say prints a text.
 func (p *Progress) Say(format string, values ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.print(format, values...)
 }
 
-// Write passes on what a program says.
+// Write prints the output of a program.
 func (p *Progress) Write(text []byte) (int, error) {
 	p.Say("%s", text)
 	return len(text), nil
 }
 
-// print needs p.mu. That nobody may be reading is no reason to fail.
+// print prints a text. The caller holds p.mu. It ignores write errors: the program must go on even if its output is closed.
 func (p *Progress) print(format string, values ...any) {
 	p.spoke = time.Now()
 	_, _ = fmt.Fprintf(p.out, format, values...)

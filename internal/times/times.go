@@ -1,9 +1,9 @@
-// Package times compares two times. It is a leaf, does no I/O and keeps no state.
+// Package times compares two times. It imports no other package of this module, does no I/O and keeps no state.
 package times
 
 import "time"
 
-// Later gives the later of two times. The zero time is before all others.
+// Later returns the later of two times. The zero time is before all others.
 func Later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -11,7 +11,7 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Earlier gives the earlier of two times.
+// Earlier returns the earlier of two times.
 func Earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

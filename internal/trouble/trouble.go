@@ -1,7 +1,7 @@
-// Package trouble says why an object makes no progress, by what it says of itself. It does no I/O, and knows nothing of the record.
+// Package trouble reads from the status of an object why it makes no progress. It does no I/O and does not use the record.
 //
-// A Pod is in trouble in two cases: a container waits, and not because it is being made; or it cannot be scheduled. A Deployment is if it says that it
-// makes no progress, or that it cannot make Pods.
+// A Pod is in trouble if it cannot be scheduled, or if a container waits for another reason than its creation. A Deployment is in trouble if
+// its conditions say that it makes no progress, or that it cannot make Pods.
 package trouble
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Trouble is a reason for which an object makes no progress.
+// Trouble is a reason why an object makes no progress.
 type Trouble struct{ Reason, Message string }
 
-// Deployment gives what a Deployment says of itself.
+// Deployment returns the troubles in the conditions of a Deployment.
 func Deployment(doc patch.Doc) (all []Trouble) {
 	conditions, _ := patch.Get(doc, "/status/conditions")
 	for _, c := range patch.Members(conditions) {
@@ -24,7 +24,7 @@ func Deployment(doc patch.Doc) (all []Trouble) {
 	return all
 }
 
-// Pod gives why the containers of a Pod do not run.
+// Pod returns the reasons why the containers of a Pod do not run.
 func Pod(doc patch.Doc) (all []Trouble) {
 	for _, list := range []string{"/status/initContainerStatuses", "/status/containerStatuses"} {
 		statuses, _ := patch.Get(doc, list)
@@ -43,7 +43,7 @@ func Pod(doc patch.Doc) (all []Trouble) {
 	return all
 }
 
-// text gives the string at a pointer, or "".
+// text returns the string at a pointer, or "".
 func text(doc patch.Doc, pointer string) string {
 	value, _ := patch.Get(doc, pointer)
 	plain, _ := patch.Unquote(value)

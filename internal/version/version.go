@@ -1,12 +1,12 @@
-// Package version says which build this is.
+// Package version returns the version of this build.
 package version
 
 import "runtime/debug"
 
-// version is set by the linker.
+// version is the version that the linker sets.
 var version string
 
-// String is the version that was linked in, else the module's, else the revision, else "dev".
+// String returns the version that the linker set, else the version of the module, else the revision, else "dev".
 func String() string {
 	if version != "" {
 		return version
