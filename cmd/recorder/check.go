@@ -39,4 +39,4 @@ func (p *program) checkCommand() *cobra.Command {
 	return cmd
 }
 
-var errReport = errors.New("something is not as it should be")
+var errReport = errors.New("at least one check failed")

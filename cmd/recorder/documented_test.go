@@ -12,10 +12,10 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// documentedPort is the port that docs/connect.md opens. A test has one that is free.
+// documentedPort is the port that docs/connect.md opens. A test replaces it by a free port.
 const documentedPort = "5433"
 
-// runDocumented runs the Nth block of shell commands of a page, as a reader does who pastes it.
+// runDocumented runs the Nth block of shell commands of a page, as if a reader pasted it.
 func (s *scene) runDocumented(ts *testscript.TestScript, args []string) {
 	text, err := os.ReadFile("../../docs/" + args[0])
 	ts.Check(err)
@@ -31,7 +31,7 @@ func (s *scene) runDocumented(ts *testscript.TestScript, args []string) {
 	ts.Check(ts.Exec("sh", "-e", "-c", strings.ReplaceAll(blocks[n-1][1], documentedPort, s.port)))
 }
 
-// freePort is one that nobody listens on at the moment.
+// freePort returns a port on which no process listens at the moment.
 func freePort(ts *testscript.TestScript) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)

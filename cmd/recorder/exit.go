@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// The exit codes, documented in the help.
+// The help documents these exit codes.
 const (
 	exitDone        = 0
 	exitFailed      = 1

@@ -19,7 +19,7 @@ func (p *program) headCommand() *cobra.Command {
 		Use:   "head",
 		Short: "Print the head of the chain of commits, to keep elsewhere",
 		Long: "Print the newest commit of the record as N:HEX: its number, and its digest, which covers all commits before it.\n" +
-			"Keep it where nobody can change it who can change the record. The login needs no more than the auditor's role.",
+			"Store it in a place that users with write access to the record cannot change. The auditor's role is enough for this command.",
 		Example: `  recorder head                         # of the only cluster
   recorder head --cluster-name prod     # of one of several`,
 		Args: noArguments,

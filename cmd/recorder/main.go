@@ -15,7 +15,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		first := <-signals
-		// Before anything is ended: a second signal ends the program at once, whatever it is waiting for.
+		// Stop comes before cancel. From then on, a second signal ends the program at once.
 		signal.Stop(signals)
 		cancel(fmt.Errorf("ended by a signal: %s", first))
 	}()

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// programName is what scripts call the program. The test binary is the program when it is called by that name.
+// programName is the name by which scripts call the program. If the test binary is started by that name, it acts as the program.
 const programName = "recorder"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	pgtest.Main(withPlane{m})
 }
 
-// withPlane stops the control plane that the tests shared, before goroutines are counted.
+// withPlane stops the shared control plane after the tests, before pgtest.Main counts goroutines.
 type withPlane struct{ m *testing.M }
 
 func (w withPlane) Run() int {
@@ -41,14 +41,14 @@ func (w withPlane) Run() int {
 
 var shared plane
 
-// plane is one control plane for all scripts, started by the first that needs it.
+// plane is one control plane for all scripts. The first script that needs it starts it.
 type plane struct {
 	once sync.Once
 	made *controlplane.ControlPlane
 	err  error
 }
 
-// limitedUser may do what scripts grant to it.
+// limitedUser is a user who has only the rights that scripts grant.
 const limitedUser = "limited"
 
 func (p *plane) get() (*controlplane.ControlPlane, error) {
@@ -80,10 +80,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives each script a home and a data directory, and nothing of the configuration of the user who runs the tests.
+// setup gives each script its own home and data directory. The configuration of the user who runs the tests has no effect.
 func setup(env *testscript.Env, bin string) error {
 	env.Values[sceneKey{}] = &scene{TB: env.T().(testing.TB), program: filepath.Join(bin, programName), processes: map[string]*process{}}
-	// Not in the script's own directory, which the account of an embedded PostgreSQL could not enter.
+	// The account of an embedded PostgreSQL could not enter the script's own directory.
 	data, err := os.MkdirTemp("/tmp", "kuberewind-script-")
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring the schema and its roles up to date",
 		Long: "Bring the schema and its roles up to date. --database may name a login with more rights than the recorder's own.\n" +
-			"If that login may not make roles, the SQL that an administrator has to run is printed.",
+			"If that login may not make roles, the command prints the SQL that an administrator must run.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if force && !down {
@@ -28,8 +28,8 @@ func (p *program) migrateCommand() *cobra.Command {
 			return p.migrate(cmd, down, force)
 		},
 	}
-	cmd.Flags().BoolVar(&down, "down", false, "remove the schema instead; refused when it holds a record")
-	cmd.Flags().BoolVar(&force, "force", false, "with --down: remove it with everything that was recorded")
+	cmd.Flags().BoolVar(&down, "down", false, "remove the schema instead; refused if it holds a record")
+	cmd.Flags().BoolVar(&force, "force", false, "with --down: remove the schema even if it holds a record")
 	concerns(cmd, databaseSettings...)
 	return cmd
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// outputFlag is --output, as kubectl has it.
+// outputFlag is the flag --output, as in kubectl.
 type outputFlag struct{ format string }
 
 func (o *outputFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.format, "output", "o", "", "json, yaml, or wide for a table with everything; what matters when empty")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "json, yaml, or wide for a table with everything; empty for a short table")
 }
 
-// validate comes before the work whose result is to be printed.
+// validate returns an error if the format is unknown. Commands call it before they do their work.
 func (o *outputFlag) validate() error {
 	switch o.format {
 	case "", "wide", "json", "yaml":
@@ -25,7 +25,7 @@ func (o *outputFlag) validate() error {
 	return usageError{fmt.Errorf("--output %q is none of json, yaml, wide", o.format)}
 }
 
-// print writes the value in the format asked for, or calls table.
+// print writes the value as JSON or YAML. For the other formats it calls table.
 func (p *program) print(o outputFlag, value any, table func(wide bool) error) error {
 	var text []byte
 	var err error

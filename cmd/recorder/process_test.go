@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// patience is many times what anything here takes on a busy machine of two cores.
+// patience bounds each wait. It is much longer than any step takes on a busy machine with two cores.
 const patience = 5 * time.Minute
 
-// lifelineVariable tells the program that its descriptor 3 ends with its starter, and that it shall not live longer.
+// lifelineVariable says that descriptor 3 is a pipe from the starter. The program must end when that pipe closes.
 const lifelineVariable = "KUBEREWIND_TEST_LIFELINE"
 
-// process is the program in the background.
+// process is one run of the program in the background.
 type process struct {
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when it has ended
 
-	mu    sync.Mutex // protects what follows
+	mu    sync.Mutex // protects the fields below
 	text  bytes.Buffer
 	grown chan struct{} // closed and replaced when text grows
 }
@@ -38,7 +38,7 @@ func startProcess(program, dir string, environment, args []string) (*process, er
 	p.cmd.Dir, p.cmd.Env = dir, append(environment, lifelineVariable+"=3")
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = p, p, []*os.File{end}
 	err = p.cmd.Start()
-	_ = end.Close() // it is the child's
+	_ = end.Close() // the child has its own copy
 	if err != nil {
 		return nil, errors.Join(err, lifeline.Close())
 	}
@@ -50,7 +50,7 @@ func startProcess(program, dir string, environment, args []string) (*process, er
 	return p, nil
 }
 
-// followParent is called in the program.
+// followParent makes the program exit when its starter does.
 func followParent() {
 	if os.Getenv(lifelineVariable) == "" {
 		return
@@ -62,7 +62,7 @@ func followParent() {
 	}()
 }
 
-// Write takes what the program writes to either output.
+// Write appends output of the program, from stdout or stderr.
 func (p *process) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *process) output() string {
 	return p.text.String()
 }
 
-// await returns when the program has written what matches.
+// await returns when the output of the program matches the pattern.
 func (p *process) await(pattern string) error {
 	wanted, err := regexp.Compile("(?m)" + pattern)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *process) signal(name string) error {
 	return p.cmd.Process.Signal(s)
 }
 
-// ended waits for the end, and gives the exit code as a shell does.
+// ended waits until the program ends. It returns the exit code as a shell does: 128 plus the number of the signal that ended it.
 func (p *process) ended() (int, error) {
 	select {
 	case <-p.gone:

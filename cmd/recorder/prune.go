@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// pruneFlags are as they were given.
+// pruneFlags holds the flags of the command line, not yet checked.
 type pruneFlags struct {
 	output                     outputFlag
 	olderThan, maxSize, reason string
@@ -31,31 +31,32 @@ func (p *program) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Drop the oldest days of the record",
-		Long: "Drop the oldest days of the record, by age or by size, of all its clusters. A day goes whole, and only when every object that was\n" +
-			"alive after it is stored again in a later day: the recorder does that daily. Every prune is on record (the view prunes).\n" +
+		Long: "Drop the oldest days of the record, by age or by size, for all its clusters. The command drops a day only as a whole, and only\n" +
+			"if later days store every object again that was alive after it. The recorder stores all living objects again each day.\n" +
+			"The record lists every prune (the view prunes).\n" +
 			"--database may name a login that is a member of " + migrations.PrunerRole + ", and of nothing else.\n\n" +
-			"Exit codes: 0 done, 1 a day that was to go has to stay, or failed.",
+			"Exit codes: 0 done; 1 failed, or a day could not be dropped.",
 		Example: `  recorder prune --older-than 90d --dry-run
   recorder prune --max-size 500Gi --reason 'the disk is full'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.prune(cmd, f) },
 	}
 	f.output.add(cmd)
-	cmd.Flags().StringVar(&f.olderThan, "older-than", "", "drop days that ended longer ago by the database's clock, such as 90d or 36h")
-	cmd.Flags().StringVar(&f.maxSize, "max-size", "", "drop the oldest days until the rest of them is no larger, such as 500Gi")
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why, put on record (default: the flags)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would go, and drop nothing")
+	cmd.Flags().StringVar(&f.olderThan, "older-than", "", "drop days that ended longer ago than this, by the database's clock, such as 90d or 36h")
+	cmd.Flags().StringVar(&f.maxSize, "max-size", "", "drop the oldest days until the other days are no larger than this, such as 500Gi")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why; the record keeps this text (default: the flags)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be dropped, and drop nothing")
 	concerns(cmd, databaseSettings...)
 	return cmd
 }
 
-// options gives what the flags say.
+// options checks the flags and returns them as options of a prune.
 func (f *pruneFlags) options() (o retention.Options, err error) {
 	if err := f.output.validate(); err != nil {
 		return o, err
 	}
 	if f.olderThan == "" && f.maxSize == "" {
-		return o, errors.New("say what is to go, with --older-than or --max-size")
+		return o, errors.New("say what to drop, with --older-than or --max-size")
 	}
 	var given []string
 	if f.olderThan != "" {
@@ -67,7 +68,7 @@ func (f *pruneFlags) options() (o retention.Options, err error) {
 	if f.maxSize != "" {
 		size, err := resource.ParseQuantity(f.maxSize)
 		if err != nil || size.Value() <= 0 {
-			return o, fmt.Errorf("--max-size %q is no size such as 500Gi", f.maxSize)
+			return o, fmt.Errorf("--max-size %q is not a size such as 500Gi", f.maxSize)
 		}
 		o.MaxBytes = size.Value()
 		given = append(given, "--max-size "+f.maxSize)
@@ -79,10 +80,10 @@ func (f *pruneFlags) options() (o retention.Options, err error) {
 	return o, nil
 }
 
-// maxAgeDays is a hundred years: no record is older.
+// maxAgeDays is a hundred years. No record is older.
 const maxAgeDays = 100 * 365
 
-// parseAge takes days, which Go's durations do not.
+// parseAge parses a duration. It also accepts days, which Go's durations do not have.
 func parseAge(text string) (time.Duration, error) {
 	age, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
@@ -91,13 +92,13 @@ func parseAge(text string) (time.Duration, error) {
 		age = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || age <= 0 || age > maxAgeDays*24*time.Hour {
-		return 0, errors.New("no age such as 90d or 36h")
+		return 0, errors.New("not an age such as 90d or 36h")
 	}
 	return age, nil
 }
 
-// errKept says that a day that was to go is still there.
-var errKept = errors.New("not everything that was to go could go")
+// errNotDropped says that the flags select a day that the command could not drop.
+var errNotDropped = errors.New("not all of these days could be dropped")
 
 func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 	options, err := f.options()
@@ -110,7 +111,7 @@ func (p *program) prune(cmd *cobra.Command, f pruneFlags) error {
 			err = printed
 		}
 		if err == nil && report.Obstacle != "" {
-			err = fmt.Errorf("%w: %s", errKept, report.Obstacle)
+			err = fmt.Errorf("%w: %s", errNotDropped, report.Obstacle)
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ func (p *program) psqlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "psql [-- psql arguments]",
 		Short: "Open a psql shell on the record",
-		Long:  "Open a psql shell on the record, embedded or elsewhere. An embedded PostgreSQL that does not run is started for as long as the\nshell is open.",
+		Long:  "Open a psql shell on the record, embedded or elsewhere. If the embedded PostgreSQL does not run, the command starts it for as long as\nthe shell is open.",
 		Example: `  recorder psql
   recorder psql -- -c 'SELECT * FROM kuberewind.changes ORDER BY seq DESC LIMIT 20'`,
 		Args: argumentsAfterDashes,
@@ -59,10 +59,10 @@ func (p *program) psql(cmd *cobra.Command, args []string) error {
 	return errors.Join(shellError(shell.Run()), db.Close())
 }
 
-// untilTerminated gives a context that only SIGTERM ends. Ctrl-C is for the shell: the terminal sends it to psql as well. psql
-// then cancels its statement and lives on, so the database has to stay.
+// untilTerminated returns a context that only SIGTERM ends. The terminal sends Ctrl-C to psql as well. psql then cancels its
+// statement and goes on, so the database must keep running.
 func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
-	interrupts := make(chan os.Signal, 1) // nobody reads it: to be notified is to live on
+	interrupts := make(chan os.Signal, 1) // never read: Notify alone keeps Ctrl-C from ending this program
 	signal.Notify(interrupts, os.Interrupt)
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 	return ctx, func() {
@@ -71,7 +71,7 @@ func untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) 
 	}
 }
 
-// shellError leaves it to psql to have said what was wrong.
+// shellError returns how psql ended. psql has printed the cause itself.
 func shellError(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -13,8 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// withRecord does something with an existing record. The record must have this program's schema, else the database cannot be
-// used.
+// withRecord opens an existing record, calls do with a connection to it, and closes it. If the record does not have this program's
+// schema, it returns an EnvironmentError.
 func (p *program) withRecord(cmd *cobra.Command, do func(ctx context.Context, cfg config.Config, db *database.Database, conn *pgx.Conn) error) (err error) {
 	cfg, log, err := p.loadQuietly(cmd)
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
-// streams are what a command reads from and writes to.
+// streams holds the standard streams of a command.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// program is what the commands share.
+// program holds what all commands share.
 type program struct {
 	streams
 	environ []string
 }
 
-// run is main without the process: it gives the exit code.
+// run runs the command that args name, and returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
 	p := &program{streams: s, environ: os.Environ()}
 	root := p.command()
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, s streams) int {
 }
 
 const longHelp = `recorder follows a Kubernetes cluster and writes every change of every object, once and in order, into PostgreSQL.
-It only reads the cluster, but for a Lease and Events about itself where it runs in one.
+It only reads the cluster. The exceptions are a Lease and Events about itself, by default only if it runs in the cluster.
 Without arguments it records the cluster of the current kubeconfig context into a PostgreSQL of its own.
 
 Each setting is a flag, a variable RECORDER_… or a key of the configuration file, in this order of precedence.
@@ -74,7 +74,7 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// load reads the configuration and makes the logger that it asks for.
+// load reads the configuration and makes the logger that the configuration describes.
 func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, file, err := config.Load(cmd.Flags(), p.environ)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *program) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) 
 	return cfg, log, nil
 }
 
-// loadQuietly is load for commands whose output is the answer: they log what is wrong, and no more unless asked to.
+// loadQuietly is load for commands that print an answer. They log only warnings and errors, unless --log-level sets another level.
 func (p *program) loadQuietly(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, log, err := p.load(cmd)
 	if err == nil && cfg.LogLevel == config.Default().LogLevel {
@@ -104,7 +104,7 @@ func (p *program) loadQuietly(cmd *cobra.Command) (config.Config, *slog.Logger, 
 	return cfg, log, err
 }
 
-// logger makes the logger of the program. client-go's messages go there too, and not in a form of its own to stderr.
+// logger makes the logger of the program. It also redirects client-go's messages there, which would go to stderr in another format.
 func (p *program) logger(cfg config.Config, level slog.Level) *slog.Logger {
 	log := telemetry.NewLogger(p.err, cfg.LogFormat, level)
 	klog.SetSlogLogger(log.With("from", "client-go"))

@@ -10,8 +10,8 @@ func (p *program) runCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Follow the cluster and record it (the default)",
-		Long: "Follow the cluster and record it, until SIGTERM or SIGINT: then what is queued is written, within --drain-timeout.\n" +
-			"The cluster is only read: get, list and watch. Of several recorders with one database, one records and the others stand by.",
+		Long: "Follow the cluster and record it, until SIGTERM or SIGINT. Then the recorder writes the queued deltas, within --drain-timeout.\n" +
+			"It reads the cluster with get, list and watch. If several recorders share a database, one records and the others stand by.",
 		Args: noArguments,
 		RunE: p.run,
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest/pgcopy"
 )
 
-// scene is what a script has besides its files.
+// scene holds the state of a script, in addition to its files.
 type scene struct {
 	testing.TB
 	program   string // its path
@@ -30,34 +30,35 @@ type scene struct {
 
 type sceneKey struct{}
 
-// commands are what the scripts can do besides testscript's own commands.
+// commands are the commands of the scripts, in addition to testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	// cluster: KUBECONFIG is that of the administrator of the shared control plane, LIMITED that of a user without rights, ADDRESS
-	// where its API server listens, KUBECTL the program.
+	// cluster: sets variables for the shared control plane. KUBECONFIG is the administrator's kubeconfig. LIMITED is the kubeconfig of a user
+	// without rights. ADDRESS is the address of the API server. KUBECTL is the path of kubectl.
 	"cluster": command("", 0, (*scene).useCluster),
-	// database: RECORDER_DATABASE is an empty one of the script's own.
+	// database: sets RECORDER_DATABASE to an empty database that only this script uses.
 	"database": command("", 0, (*scene).useDatabase),
-	// login VARIABLE [role…]: the variable is the URL of a login that is a member of the roles and may nothing else.
+	// login VARIABLE [role…]: sets the variable to the URL of a login that has the rights of the roles and no others.
 	"login": command("VARIABLE [role…]", 1, (*scene).makeLogin),
-	// break, mend: the database cuts its sessions and refuses new ones, or takes them again.
+	// break: the database cuts its sessions and refuses new ones. mend: it accepts sessions again.
 	"break": command("", 0, (*scene).breakDatabase),
 	"mend":  command("", 0, (*scene).mendDatabase),
-	// copied: the embedded database runs from copies of PostgreSQL's files. upgraded: new files take their places.
+	// copied: the embedded database runs from copies of PostgreSQL's files. upgraded: new files replace these copies.
 	"copied":   command("", 0, (*scene).copyPostgres),
 	"upgraded": command("", 0, (*scene).upgradePostgres),
 	// documented PAGE N: runs the Nth block of shell commands of a page of docs.
 	"documented": command("PAGE N", 2, (*scene).runDocumented),
-	// exits CODE argument…: the program ends with this code.
+	// exits CODE argument…: runs the program, which must end with this code.
 	"exits": command("CODE argument…", 1, (*scene).exits),
-	// recorded CONDITION: deltas has a row of which this SQL condition holds, or comes to have one.
+	// recorded CONDITION: waits until a row of deltas meets this SQL condition.
 	"recorded": command("CONDITION", 1, (*scene).recorded),
-	// start NAME argument…: the program runs in the background until the script ends at the latest.
+	// start NAME argument…: starts the program in the background. It is killed when the script ends.
 	"start": command("NAME argument…", 1, (*scene).start),
-	// await NAME regexp: it has written a line, to either output, that matches.
+	// await NAME regexp: waits until the program has written a matching line to stdout or stderr.
 	"await": command("NAME regexp", 2, (*scene).await),
-	// signal NAME INT|TERM|KILL
+	// signal NAME INT|TERM|KILL: sends the signal to the program.
 	"signal": command("NAME INT|TERM|KILL", 2, (*scene).signal),
-	// ended NAME CODE: it ends with this code, 128 and the signal's number where that ended it. Its output is in NAME.log.
+	// ended NAME CODE: waits until the program ends, which must be with this code. The code of a signal is 128 plus its number.
+	// The output is in NAME.log then.
 	"ended": command("NAME CODE", 2, (*scene).ended),
 }
 
@@ -136,7 +137,7 @@ func (s *scene) start(ts *testscript.TestScript, args []string) {
 	})
 }
 
-// environment is the script's, as far as the program looks at it.
+// environment returns the variables of the script that the program reads.
 func environment(ts *testscript.TestScript) []string {
 	var pairs []string
 	for _, name := range append(variables(), embedded.BinDirEnv, "PATH", "HOME", "XDG_CONFIG_HOME", "KUBECONFIG") {
@@ -150,7 +151,7 @@ func environment(ts *testscript.TestScript) []string {
 func (s *scene) process(ts *testscript.TestScript, name string) *process {
 	p := s.processes[name]
 	if p == nil {
-		ts.Fatalf("nothing was started by the name of %s", name)
+		ts.Fatalf("no program was started with the name %s", name)
 	}
 	return p
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError is a mistake in the typed command or in the configuration.
+// usageError is a mistake in the command line or in the configuration.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// mistake says where to read what the command takes.
+// mistake wraps a usage error and names the command's help.
 func mistake(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 }
 
-// noArguments refuses arguments. To a command with commands of its own, an argument is a command that it does not have.
+// noArguments refuses arguments. If the command has subcommands, the argument is reported as an unknown command.
 func noArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -35,14 +35,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return mistake(cmd, err)
 }
 
-// databaseSettings are what the commands that only use the database heed.
+// databaseSettings are the settings of commands that only use the database.
 var databaseSettings = []string{"config", "database", "data-dir", "log-format", "log-level"}
 
-// statusSettings are those, and where the spool is.
+// statusSettings are databaseSettings and the directory of the spool.
 var statusSettings = append(slices.Clone(databaseSettings), "spool-dir")
 
-// concerns leaves the settings that a command does not heed out of its help. They are accepted all the same: every command reads
-// one configuration.
+// concerns limits the help of a command to the settings that it uses. The command still accepts all settings, because all commands
+// read the same configuration.
 func concerns(cmd *cobra.Command, settings ...string) {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(settings, f.Name) })

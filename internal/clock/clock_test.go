@@ -44,14 +44,14 @@ func TestTheClockDoesNotGoBack(t *testing.T) {
 	w := &wristwatch{set: midnight}
 	c := New(w.host(), midnight)
 	c.Raise(midnight.Add(time.Hour))
-	require.Equal(t, midnight.Add(time.Hour), c.Now(), "the record is ahead: it goes on from there")
+	require.Equal(t, midnight.Add(time.Hour), c.Now(), "the record is ahead: the clock continues from there")
 	w.passed = 2 * time.Hour
 	second := c.Now()
 	require.Equal(t, midnight.Add(2*time.Hour).Truncate(time.Microsecond), second)
 	c.set(midnight)
 	require.Equal(t, second, c.Now())
 	w.step(year)
-	require.Equal(t, second, c.Now(), "what the wall clock is set to does not matter")
+	require.Equal(t, second, c.Now(), "the setting of the wall clock does not matter")
 }
 
 func TestTheEarlierOfTwoClocksCountsUnlessItIsBehindTheRecord(t *testing.T) {
@@ -133,9 +133,9 @@ func TestAStepOfTheWallClockIsAdoptedOnlyWhenTheDatabaseAgrees(t *testing.T) {
 		require.Equal(t, []bool{false}, k.looks(t, 3))
 		k.database = 0
 		require.Equal(t, []bool{true}, k.looks(t, 1))
-		require.Equal(t, before.Add(40*time.Second), k.clock.Now(), "it stands still where it was")
+		require.Equal(t, before.Add(40*time.Second), k.clock.Now(), "the clock stands still")
 		k.watch.passed += step
-		require.Equal(t, 50*time.Second, k.shows(), "and goes on when the others have caught up")
+		require.Equal(t, 50*time.Second, k.shows(), "the clock goes on when the others have caught up")
 	}
 }
 

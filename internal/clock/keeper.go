@@ -84,7 +84,7 @@ func (k *Keeper) report(adopted bool, record, wall, database time.Time) {
 	case record.After(wall.Add(maxStep)):
 		log.Error("the record is ahead of the clocks: observed_at stands still until they have caught up")
 	default:
-		log.Warn("the clock of this host has stepped, and the database's agrees: it is adopted")
+		log.Warn("the clock of this host has stepped, and the database's agrees: the record follows it")
 	}
 }
 

@@ -54,7 +54,7 @@ func TestAClusterWhoseUIDMayNotBeReadIsStillFollowed(t *testing.T) {
 		require.NoError(t, i.Check(t.Context()))
 		time.Sleep(answerFor)
 		answer = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kube-system")
-		require.Error(t, i.Check(t.Context()), "it has just begun, or another answers")
+		require.Error(t, i.Check(t.Context()), "the cluster was just made, or another one answers")
 	})
 }
 

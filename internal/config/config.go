@@ -16,26 +16,26 @@ import (
 	"github.com/kuberewind/kuberewind/internal/redact"
 )
 
-// Embedded is the value of Database that asks for a PostgreSQL of the recorder's own.
+// Embedded is the value of Database for a PostgreSQL that the recorder starts itself.
 const Embedded = "embedded"
 
 // Values of LeaderElect.
 const (
 	// ElectAuto is ElectLease in a cluster that grants it, else ElectDatabase.
 	ElectAuto = "auto"
-	// ElectLease is by a Lease of the cluster, and by the database.
+	// ElectLease elects by a Lease of the cluster and by the database.
 	ElectLease = "lease"
-	// ElectDatabase is by the database alone: nothing is written to the cluster.
+	// ElectDatabase elects by the database alone. The election writes nothing to the cluster.
 	ElectDatabase = "database"
 )
 
-// Config is everything that can be configured. Its field tags are the keys of flags, of the file and, in upper case
-// with underscores and the prefix RECORDER_, of the environment.
+// Config holds all settings. Its field tags are the keys of the flags and of the file. The variables of the environment are the same keys
+// in upper case, with underscores and the prefix RECORDER_.
 type Config struct {
-	// Kubeconfig and Context choose the cluster as every client-go program does; both may be empty.
+	// Kubeconfig and Context choose the cluster as in other client-go programs; both may be empty.
 	Kubeconfig string `mapstructure:"kubeconfig"`
 	Context    string `mapstructure:"context"`
-	// ClusterName is what SQL calls the cluster; empty takes the name from the kubeconfig.
+	// ClusterName is the name of the cluster in SQL; empty means the name in the kubeconfig.
 	ClusterName string `mapstructure:"cluster-name"`
 
 	// Database is a PostgreSQL URL or DSN, or Embedded.
@@ -45,42 +45,43 @@ type Config struct {
 	// Migrate brings an older schema up to date when the recorder starts.
 	Migrate bool `mapstructure:"migrate"`
 
-	// LeaderElect is how recorders of one cluster agree on which of them records: one of the values that begin with Elect.
+	// LeaderElect is how recorders of one cluster elect the one that records: ElectAuto, ElectLease or ElectDatabase.
 	LeaderElect string `mapstructure:"leader-elect"`
-	// LeaseNamespace and LeaseName are those of the Lease; an empty namespace is that of the Pod.
+	// LeaseNamespace and LeaseName name the Lease; an empty namespace means the namespace of the Pod.
 	LeaseNamespace string `mapstructure:"lease-namespace"`
 	LeaseName      string `mapstructure:"lease-name"`
-	// LeaseDuration is how long a leader may be silent before it is taken for gone.
+	// LeaseDuration is how long a leader may be silent before another recorder takes over.
 	LeaseDuration time.Duration `mapstructure:"lease-duration"`
-	// EventNamespace is the namespace of the recorder's own Events; empty is that of the Pod, and none outside a cluster.
+	// EventNamespace is the namespace of the recorder's own Events; empty means the namespace of the Pod, or no Events outside a cluster.
 	EventNamespace string `mapstructure:"event-namespace"`
 
-	// Include and Exclude are filter rules; see filter.ParseRule.
+	// Include and Exclude are filter rules; see package filter.
 	Include []string `mapstructure:"include"`
 	Exclude []string `mapstructure:"exclude"`
 
 	// SecretValues is "hash" or "record".
 	SecretValues string `mapstructure:"secret-values"`
-	// Redact names further paths whose values are hashed; see redact.ParsePath.
+	// Redact lists further paths whose values are hashed; see redact.ParsePath.
 	Redact []string `mapstructure:"redact"`
-	// RedactionKeyFile holds the key of the hashes; empty means DataDir/redaction.key, made when it is missing.
+	// RedactionKeyFile holds the key of the hashes; empty means DataDir/redaction.key. A missing file is made.
 	RedactionKeyFile string `mapstructure:"redaction-key-file"`
 
-	// QueueSize bounds what waits for the database, as a Kubernetes quantity of bytes.
+	// QueueSize bounds the deltas that wait for the database in memory, as a Kubernetes quantity of bytes.
 	QueueSize string `mapstructure:"queue-size"`
-	// SpoolSize bounds what waits for the database on disk, when the queue is full or for long, as a Kubernetes quantity of bytes; 0 is none.
+	// SpoolSize bounds the deltas that wait for the database on disk, as a Kubernetes quantity of bytes. Deltas go there if the queue
+	// is full or they wait for long. 0 means no spool.
 	SpoolSize string `mapstructure:"spool-size"`
-	// SpoolDir is where that is; empty means DataDir/spool.
+	// SpoolDir is the directory of the spools; empty means DataDir/spool.
 	SpoolDir string `mapstructure:"spool-dir"`
-	// BatchRows is the most deltas that one transaction takes.
+	// BatchRows is the maximum number of deltas in one transaction.
 	BatchRows int `mapstructure:"batch-rows"`
 	// Linger is how long a batch waits for more deltas.
 	Linger time.Duration `mapstructure:"linger"`
-	// ListConcurrency is how many lists are in flight at once.
+	// ListConcurrency is how many lists may run at once.
 	ListConcurrency int `mapstructure:"list-concurrency"`
-	// CheckpointEvery is after how many deltas a checkpoint is made: 0 chooses by the size of the cluster, -1 makes none.
+	// CheckpointEvery is the number of deltas between checkpoints: 0 chooses by the size of the cluster, -1 makes none.
 	CheckpointEvery int `mapstructure:"checkpoint-every"`
-	// DrainTimeout bounds the time between SIGTERM and exit.
+	// DrainTimeout bounds the writing of queued deltas after SIGTERM.
 	DrainTimeout time.Duration `mapstructure:"drain-timeout"`
 
 	// Listen is the address of /metrics, /healthz and /readyz; empty means none.
@@ -98,17 +99,17 @@ func Default() Config {
 		Migrate:     true,
 		LeaderElect: ElectAuto,
 		LeaseName:   "kuberewind-recorder",
-		// With it the slowest takeover takes less than 15 s: from a leader that was stopped in a transaction, by a Lease.
+		// The slowest takeover then takes less than 15 s: by a Lease, from a leader that was stopped in a transaction.
 		LeaseDuration: 6 * time.Second,
 		SecretValues:  string(redact.Hash),
-		// A quarter of a gibibyte rides out a database that is away for some seconds at thousands of deltas/s.
+		// 256 MiB holds thousands of deltas/s while the database is away for some seconds.
 		QueueSize: "256Mi",
-		// Ten minutes and more of a busy cluster.
+		// Enough for at least ten minutes of a busy cluster.
 		SpoolSize: "10Gi",
-		// Beyond 2,000 rows a COPY gains nothing but latency.
+		// Beyond 2,000 rows, a COPY is no faster and only adds latency.
 		BatchRows: 2000,
 		Linger:    10 * time.Millisecond,
-		// A few lists at a time: a recorder must not be what makes an API server slow.
+		// Few lists at a time, so that the recorder does not slow down the API server.
 		ListConcurrency: 4,
 		// Kubernetes kills a Pod 30 s after SIGTERM.
 		DrainTimeout: 25 * time.Second,
@@ -132,17 +133,17 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".local", "share", "kuberewind")
 }
 
-// mostBytes is what the number of bytes of a size can be.
-const mostBytes = math.MaxInt64
+// maxBytes is the maximum of a size in bytes.
+const maxBytes = math.MaxInt64
 
-// QueueBytes is QueueSize in bytes.
+// QueueBytes returns QueueSize in bytes.
 func (c Config) QueueBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(c.QueueSize)
 	if err != nil {
 		return 0, fmt.Errorf("queue-size %q is not a quantity of bytes such as 256Mi: %w", c.QueueSize, err)
 	}
-	if quantity.CmpInt64(mostBytes) > 0 {
-		return 0, fmt.Errorf("queue-size %q is beyond its maximum of %d", c.QueueSize, int64(mostBytes))
+	if quantity.CmpInt64(maxBytes) > 0 {
+		return 0, fmt.Errorf("queue-size %q is beyond its maximum of %d", c.QueueSize, int64(maxBytes))
 	}
 	if quantity.Value() < 1<<20 {
 		return 0, fmt.Errorf("queue-size %q is below its minimum of 1Mi", c.QueueSize)
@@ -150,14 +151,14 @@ func (c Config) QueueBytes() (int64, error) {
 	return quantity.Value(), nil
 }
 
-// SpoolBytes is SpoolSize in bytes.
+// SpoolBytes returns SpoolSize in bytes.
 func (c Config) SpoolBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(c.SpoolSize)
 	if err != nil {
 		return 0, fmt.Errorf("spool-size %q is not a quantity of bytes such as 10Gi: %w", c.SpoolSize, err)
 	}
-	if quantity.CmpInt64(mostBytes) > 0 {
-		return 0, fmt.Errorf("spool-size %q is beyond its maximum of %d", c.SpoolSize, int64(mostBytes))
+	if quantity.CmpInt64(maxBytes) > 0 {
+		return 0, fmt.Errorf("spool-size %q is beyond its maximum of %d", c.SpoolSize, int64(maxBytes))
 	}
 	if n := quantity.Value(); n != 0 && n < 1<<20 {
 		return 0, fmt.Errorf("spool-size %q is neither 0 nor at least 1Mi", c.SpoolSize)
@@ -165,7 +166,7 @@ func (c Config) SpoolBytes() (int64, error) {
 	return quantity.Value(), nil
 }
 
-// Spool is the folder of the spools.
+// Spool returns the folder of the spools.
 func (c Config) Spool() string {
 	if c.SpoolDir != "" {
 		return c.SpoolDir
@@ -173,7 +174,7 @@ func (c Config) Spool() string {
 	return filepath.Join(c.DataDir, "spool")
 }
 
-// Level is LogLevel as slog has it.
+// Level returns LogLevel as a level of slog.
 func (c Config) Level() (slog.Level, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
@@ -182,7 +183,7 @@ func (c Config) Level() (slog.Level, error) {
 	return level, nil
 }
 
-// KeyFile is the file of the redaction key.
+// KeyFile returns the path of the redaction key.
 func (c Config) KeyFile() string {
 	if c.RedactionKeyFile != "" {
 		return c.RedactionKeyFile
@@ -190,10 +191,10 @@ func (c Config) KeyFile() string {
 	return filepath.Join(c.DataDir, "redaction.key")
 }
 
-// Filter is what Include and Exclude say.
+// Filter returns the filter of the rules in Include and Exclude.
 func (c Config) Filter() (*filter.Filter, error) { return filter.New(c.Include, c.Exclude) }
 
-// Validate gives every fault of the values at once.
+// Validate returns all invalid values in one error.
 func (c Config) Validate() error {
 	_, queueErr := c.QueueBytes()
 	_, spoolErr := c.SpoolBytes()

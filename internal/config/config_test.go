@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
-// load reads a configuration as the program does. Variables are set for the process, because viper looks there.
+// load reads a configuration as the program does. It sets variables of the process, because viper reads those.
 func load(t *testing.T, file string, environment []string, args ...string) (config.Config, error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -92,7 +92,7 @@ func TestRulesWithCommasComeThroughWhole(t *testing.T) {
 	require.Equal(t, []string{"pods?tier=a,x!=y", "nodes"}, c.Exclude)
 }
 
-func TestASettingThatMakesNoSenseIsNamed(t *testing.T) {
+func TestTheErrorNamesAnInvalidSetting(t *testing.T) {
 	for _, c := range []struct {
 		name, file  string
 		environment []string
@@ -134,7 +134,7 @@ func TestASettingThatMakesNoSenseIsNamed(t *testing.T) {
 	}
 }
 
-func TestVariablesOfAServiceNamedRecorderAreNobodysConfiguration(t *testing.T) {
+func TestVariablesOfAServiceNamedRecorderAreNotConfiguration(t *testing.T) {
 	_, err := load(t, "", []string{
 		"RECORDER_SERVICE_HOST=10.0.0.1", "RECORDER_SERVICE_PORT=80", "RECORDER_SERVICE_PORT_HTTP=80",
 		"RECORDER_PORT=tcp://10.0.0.1:80", "RECORDER_PORT_80_TCP=tcp://10.0.0.1:80", "RECORDER_PORT_80_TCP_ADDR=10.0.0.1",

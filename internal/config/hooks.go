@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// toDuration reads a duration. A number without a unit would be taken for nanoseconds.
+// toDuration parses a duration. It refuses a number without a unit, which would mean nanoseconds.
 func toDuration(_, to reflect.Type, value any) (any, error) {
 	if to != reflect.TypeFor[time.Duration]() {
 		return value, nil
@@ -32,13 +32,13 @@ func stringToRules(from, to reflect.Type, value any) (any, error) {
 	return strings.Fields(value.(string)), nil
 }
 
-// Masked is the configuration without passwords, fit to be shown and recorded.
+// Masked returns the configuration without passwords, for output and for the record.
 func (c Config) Masked() Config {
 	c.Database = MaskURL(c.Database)
 	return c
 }
 
-// Settings is the configuration by key, as a file has it.
+// Settings returns the configuration by key, as in a configuration file.
 func (c Config) Settings() map[string]any {
 	settings := map[string]any{}
 	v := reflect.ValueOf(c)

@@ -27,31 +27,31 @@ func Flags(flags *pflag.FlagSet) {
 	flags.String("database", d.Database, "PostgreSQL URL, or "+Embedded+" for a PostgreSQL of the recorder's own")
 	flags.String("data-dir", d.DataDir, "directory of the embedded database, of the redaction key and of the spool")
 	flags.Bool("migrate", d.Migrate, "bring an older schema up to date at the start; false refuses it")
-	flags.String("leader-elect", d.LeaderElect, "how several recorders of a cluster agree on one: database; lease, which is both; auto is lease in a cluster, else database")
+	flags.String("leader-elect", d.LeaderElect, "how several recorders of a cluster elect one: database; lease (a Lease and the database); auto (lease in a cluster, else database)")
 	flags.String("lease-namespace", d.LeaseNamespace, "namespace of the Lease (default: the Pod's)")
 	flags.String("lease-name", d.LeaseName, "name of the Lease")
-	flags.Duration("lease-duration", d.LeaseDuration, "after how long a leader that is silent is taken for gone")
+	flags.Duration("lease-duration", d.LeaseDuration, "how long a leader may be silent before another recorder takes over")
 	flags.String("event-namespace", d.EventNamespace, "namespace for Events about the recorder itself (default: the Pod's; none outside a cluster)")
 	flags.StringArray("include", d.Include, "record only what a rule matches: resource[.group][/namespace][?label-selector], * in each part")
 	flags.StringArray("exclude", d.Exclude, "do not record what a rule matches; same form, wins over --include")
 	flags.String("secret-values", d.SecretValues, "hash: Secret values are replaced by a keyed hash; record: they are recorded")
 	flags.StringArray("redact", d.Redact, "further values to replace by a keyed hash: resource[.group]:/path/with/*")
 	flags.String("redaction-key-file", d.RedactionKeyFile, "key of the hashes, made when missing (default: redaction.key in the data directory)")
-	flags.String("queue-size", d.QueueSize, "bytes that may wait for the database in memory, and of one page of a list")
-	flags.String("spool-size", d.SpoolSize, "bytes that may wait for the database on disk, when the queue is full or for more than 30 s; beyond it, or with 0, the watches are held back")
-	flags.String("spool-dir", d.SpoolDir, "directory of what waits on disk (default: spool in the data directory)")
+	flags.String("queue-size", d.QueueSize, "bytes of deltas that may wait for the database in memory; also the limit of one page of a list")
+	flags.String("spool-size", d.SpoolSize, "bytes on disk for deltas that wait for the database, if the queue is full or for more than 30 s; if it is full or 0, the watches pause")
+	flags.String("spool-dir", d.SpoolDir, "directory of the deltas that wait on disk (default: spool in the data directory)")
 	flags.Int("batch-rows", d.BatchRows, "most deltas in one transaction")
 	flags.Duration("linger", d.Linger, "how long a batch waits for more deltas")
 	flags.Int("list-concurrency", d.ListConcurrency, "lists in flight at once")
 	flags.Int("checkpoint-every", d.CheckpointEvery, "deltas from one checkpoint to the next, which make replay fast; 0 chooses by the number of objects, -1 makes none")
-	flags.Duration("drain-timeout", d.DrainTimeout, "time to write what is queued after SIGTERM")
+	flags.Duration("drain-timeout", d.DrainTimeout, "time to write the queued deltas after SIGTERM")
 	flags.String("listen", d.Listen, "address of /metrics, /healthz and /readyz; empty for none")
 	flags.String("log-format", d.LogFormat, "text or json")
 	flags.String("log-level", d.LogLevel, "debug, info, warn or error")
 }
 
-// Load reads flags over environment over file over defaults. It returns the configuration and the file that was
-// read, if any. Errors name the key and the place it came from.
+// Load reads the configuration. Flags override the environment, which overrides the file, which overrides the defaults. Load returns
+// the configuration and the path of the file that it read, if any. Errors name the key and its place.
 func Load(flags *pflag.FlagSet, environ []string) (Config, string, error) {
 	v := viper.New()
 	if err := v.BindPFlags(configured(flags)); err != nil {
@@ -77,7 +77,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Config, string, error) {
 	return c, file, nil
 }
 
-// configured leaves out the flags that are not keys of the configuration.
+// configured returns the flags that are keys of the configuration.
 func configured(flags *pflag.FlagSet) *pflag.FlagSet {
 	keys := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -88,7 +88,7 @@ func configured(flags *pflag.FlagSet) *pflag.FlagSet {
 	return keys
 }
 
-// Keys are the names of all settings, sorted.
+// Keys returns the names of all settings, sorted.
 func Keys() []string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Flags(flags)
@@ -108,7 +108,7 @@ func withoutWeakTypes(c *mapstructure.DecoderConfig) {
 	)
 }
 
-// readFile reads the named file, or the first that exists on the search path.
+// readFile reads the file that --config or RECORDER_CONFIG names, else the first file that exists on the search path.
 func readFile(v *viper.Viper, flags *pflag.FlagSet, environ []string) (string, error) {
 	path := lookup(environ, envPrefix+"_CONFIG")
 	if f := flags.Lookup("config"); f != nil && f.Changed {
@@ -126,7 +126,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet, environ []string) (string, e
 	return path, unknownKeys(path)
 }
 
-// ReadFile reads a configuration file. Its name says in which language it is.
+// ReadFile reads a configuration file. The suffix of its name determines the format.
 func ReadFile(v *viper.Viper, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("configuration file %s does not exist", path)
@@ -143,7 +143,7 @@ func ReadFile(v *viper.Viper, path string) error {
 
 const ruleForm = "resource[.group][/namespace][?label-selector]"
 
-// emptyRules refuses rules that are empty: viper drops them, and an intended filter would not be there.
+// emptyRules refuses empty rules. viper drops them, so an intended filter would be missing.
 func emptyRules(flags *pflag.FlagSet) error {
 	var errs []error
 	for name, form := range map[string]string{"include": ruleForm, "exclude": ruleForm, "redact": "resource[.group]:/path"} {
@@ -152,13 +152,14 @@ func emptyRules(flags *pflag.FlagSet) error {
 			continue
 		}
 		if rules, ok := f.Value.(pflag.SliceValue); ok && slices.Contains(rules.GetSlice(), "") {
-			errs = append(errs, fmt.Errorf("--%s is empty: give %s, or leave the flag out", name, form))
+			errs = append(errs, fmt.Errorf("--%s is empty: give %s, or omit the flag", name, form))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// unknownKeys reads the file by itself: v has the flags' keys as well.
+// unknownKeys returns an error for each key of the file that is no setting. It reads the file with a new viper, because the viper of
+// readFile also has the keys of the flags.
 func unknownKeys(path string) error {
 	file := viper.New()
 	if err := ReadFile(file, path); err != nil {
@@ -197,8 +198,8 @@ func from(file string) string {
 	return " (" + file + ")"
 }
 
-// Kubernetes puts the addresses of Services into the environment of each container: a Service named recorder gives
-// RECORDER_SERVICE_HOST, RECORDER_PORT_80_TCP and their like, which are nobody's configuration.
+// serviceVariable matches variables that Kubernetes sets in each container for a Service. A Service named recorder adds
+// RECORDER_SERVICE_HOST, RECORDER_PORT_80_TCP and similar ones, which are not configuration.
 var serviceVariable = regexp.MustCompile(`^` + envPrefix + `(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$`)
 
 func unknownEnvironment(environ []string) error {

@@ -13,15 +13,15 @@ import (
 
 const masked = "xxxxx"
 
-// The places of passwords. A string that cannot be parsed is masked too: it is shown when it is refused.
+// These expressions find passwords. They also match in strings that cannot be parsed, because an error shows such a string.
 var (
 	urlPassword     = regexp.MustCompile(`(://[^:/?#]*:).*@`)
 	keywordPassword = regexp.MustCompile(`(?i)(\w*password\w*\s*=\s*)('(?:[^'\\]|\\.)*'|(?:\\.|\S)+)`)
 	keywords        = regexp.MustCompile(`^\s*(\w+\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^'\s])(?:\\.|\S)*)?(\s+|$))+$`)
 )
 
-// MaskURL hides the passwords of a PostgreSQL URL or keyword string, where pgx finds them. A string that is neither may hold a
-// password anywhere: it is hidden whole.
+// MaskURL masks the passwords of a PostgreSQL URL or keyword string, in the places where pgx finds them. Any other string may hold a
+// password anywhere, so MaskURL masks it whole.
 func MaskURL(database string) string {
 	switch {
 	case database == "" || database == Embedded:
@@ -34,7 +34,8 @@ func MaskURL(database string) string {
 	return masked
 }
 
-// maskQuery hides the values of the keys that are passwords when decoded. It also hides those of keys that cannot be decoded.
+// maskQuery masks the value of each key that contains "password" after decoding. It also masks the values of keys that cannot be
+// decoded.
 func maskQuery(database string) string {
 	before, query, found := strings.Cut(database, "?")
 	if !found {
@@ -51,7 +52,7 @@ func maskQuery(database string) string {
 	return before + "?" + strings.Join(pairs, "&")
 }
 
-// unparsed takes the connection string out of pgx's error about it: it may hold a password where pgx does not see one.
+// unparsed removes the connection string from pgx's parse error. The string may hold a password in a place that pgx does not mask.
 func unparsed(err error) error {
 	var refused *pgconn.ParseConfigError
 	if !errors.As(err, &refused) {
@@ -64,10 +65,10 @@ func unparsed(err error) error {
 	return &plainError{err, strings.ReplaceAll(err.Error(), refused.Error(), text)}
 }
 
-// ExposedAdvice says what to do if a file is Exposed.
+// ExposedAdvice is the advice for a file that is Exposed.
 const ExposedAdvice = "everyone can read the password in the configuration file: chmod o-rwx it, or keep the password in the file that PGPASSFILE names"
 
-// Exposed is true if everyone can read a configuration file, and it holds a password.
+// Exposed reports whether everyone can read a configuration file that holds a password.
 func Exposed(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o007 == 0 {
@@ -75,9 +76,9 @@ func Exposed(path string) bool {
 	}
 	file := viper.New()
 	if err := ReadFile(file, path); err != nil {
-		return false // The reader of the file says so.
+		return false // Load returns this error.
 	}
 	database := file.GetString("database")
 	shown := MaskURL(database)
-	return shown != database && shown != masked // No program can use what is hidden whole.
+	return shown != database && shown != masked // A string that is masked whole is no valid URL, so it holds no usable password.
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Plain puts a connection error of the database on one line, and names once what several attempts met. An address at which
-// nothing listens refuses twice, with encryption and without. Other errors are returned unchanged.
+// Plain puts a connection error of the database on one line and removes repeated causes. pgx tries an address twice, with encryption
+// and without, so its error may name one cause twice. Plain removes the connection string from parse errors, and returns other errors
+// unchanged.
 func Plain(err error) error {
 	if !errors.As(err, new(*pgconn.ConnectError)) {
 		return unparsed(err)

@@ -24,7 +24,7 @@ func TestTheErrorOfTwoAttemptsToConnectIsPrintedOnce(t *testing.T) {
 	require.Equal(t, other, Plain(other))
 }
 
-func TestAStringThatCannotBeReadIsNotRepeated(t *testing.T) {
+func TestAnErrorDoesNotRepeatAnInvalidConnectionString(t *testing.T) {
 	for _, c := range []struct{ database, want string }{
 		{"u:hun:ter2@h/d", "neither a URL"}, {"postgres://u:hun/ter2@h:x/d", "invalid port"}, {"u:hun ter2@h=", "neither a URL"},
 		{"postgres://u:hunter2@h/d?sslmode=often", "sslmode is invalid"},

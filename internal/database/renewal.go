@@ -87,7 +87,7 @@ func (n *renewal) renew(ctx context.Context) {
 	switch {
 	case errors.As(err, &busy):
 		n.once(busy.Error(), func(log *slog.Logger) {
-			log.Warn("the embedded PostgreSQL still runs from files that were replaced; end the other sessions to have it restarted", "error", busy)
+			log.Warn("the embedded PostgreSQL still runs from files that were replaced; end the other sessions, so that the recorder can restart it", "error", busy)
 		})
 	case err != nil:
 		n.failed = true

@@ -282,7 +282,7 @@ func TestARestartedRecorderGetsItsRowBackAtOnce(t *testing.T) {
 	leader := candidate(t, db, "killed/1", time.Hour)
 	leader.token = killed.token
 	require.True(t, leader.take(t))
-	leader.drop() // It does not release the row.
+	leader.drop() // closes the connection and does not release the row
 
 	again := func(o *Options) { o.ClaimFile = file }
 	early := join(t, db, "early/2", again)
@@ -316,7 +316,7 @@ func TestAClaimIsValidOnOneMachineOnly(t *testing.T) {
 	first := tokenOn("first")
 	require.Equal(t, first, tokenOn("first"))
 	second := tokenOn("second")
-	require.NotEqual(t, first, second, "the disk was cloned, with the numbers of its files")
+	require.NotEqual(t, first, second, "the disk was cloned, with the inodes of its files")
 	require.Equal(t, second, tokenOn("second"))
 }
 

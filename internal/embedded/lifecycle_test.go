@@ -103,7 +103,7 @@ func TestAServerThatDiedIsStartedAgain(t *testing.T) {
 	query(t, server.URL(), "CREATE TABLE t AS SELECT 'kept' AS v", "SELECT v FROM t")
 	pid := server.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.NoError(t, server.Gone(testContext(t)), "one that is dying may still answer")
+	require.NoError(t, server.Gone(testContext(t)), "a dying server may still answer")
 	require.NoError(t, server.Ensure(testContext(t)))
 	require.NotEqual(t, pid, server.PID())
 	require.Equal(t, "kept", query(t, server.URL(), "SELECT v FROM t"))

@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock is exclusive among all processes that use one data directory. It ends with the process that holds it.
+// Lock is a lock that only one process of a data directory can hold. The kernel frees it when that process ends.
 type Lock struct{ file *flock.Flock }
 
 // HeldError says that another process, or another Server of this process, holds a lock.

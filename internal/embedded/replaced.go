@@ -131,7 +131,7 @@ func (s *Server) Renew(ctx context.Context, names ...string) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holder == nil {
-		return errors.New("the embedded PostgreSQL is not held any more")
+		return errors.New("this process no longer holds the embedded PostgreSQL")
 	}
 	lifecycle, err := s.layout.presence().lockLifecycle(ctx)
 	if err != nil {

@@ -101,7 +101,7 @@ func (s *Server) Ensure(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holder == nil {
-		return errors.New("the embedded PostgreSQL is not held any more")
+		return errors.New("this process no longer holds the embedded PostgreSQL")
 	}
 	lifecycle, err := s.layout.presence().lockLifecycle(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lifecycle.Close()) }()
-	return s.leave(ctx)
+	return s.release(ctx)
 }
 
 // release ends the hold of this Server, and stops the server if no other process holds it. The caller holds the lifecycle lock and s.mu.

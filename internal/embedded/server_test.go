@@ -222,7 +222,7 @@ func TestAPathWithSpecialCharactersWorks(t *testing.T) {
 	server := start(t, options(t, filepath.Join(newDir(t), `a"b 'c,$(d)*[`)))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 	require.NoError(t, syscall.Kill(server.PID(), syscall.SIGKILL))
-	require.NoError(t, server.Gone(testContext(t)), "one that is dying may still answer")
+	require.NoError(t, server.Gone(testContext(t)), "a dying server may still answer")
 	require.NoError(t, server.Ensure(testContext(t)))
 	require.Equal(t, "1", query(t, server.URL(), "SELECT '1'"))
 }
@@ -234,7 +234,7 @@ func TestASecondStopDoesNothing(t *testing.T) {
 	stop(t, server)
 	stop(t, server)
 	require.Equal(t, "1", query(t, other.URL(), "SELECT '1'"))
-	require.ErrorContains(t, server.Ensure(testContext(t)), "not held")
+	require.ErrorContains(t, server.Ensure(testContext(t)), "no longer holds")
 }
 
 func TestACancelledStartStopsAllItsProcesses(t *testing.T) {

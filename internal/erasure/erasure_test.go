@@ -408,7 +408,7 @@ func TestTheReportCountsManagersWhoseNameHoldsTheValue(t *testing.T) {
 	s.Commit(v)
 	for range 2 {
 		report := s.erased(erasure.Options{Value: []byte("the-secret")})
-		require.Equal(t, int64(1), report.Mentions, "it is in the digest of its batch")
+		require.Equal(t, int64(1), report.Mentions, "the digest of the batch covers the manager")
 	}
 	s.holds()
 }

@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// noticeEvery is for how long gaps are gathered: what happened to a hundred streams at once is one Event.
+	// noticeEvery is how long gaps are collected, so that one Event reports the gaps of a hundred streams.
 	noticeEvery = 5 * time.Second
-	// behindAfter is how long deltas wait for the database before that is told.
+	// behindAfter is how long deltas may wait for the database before an Event reports it.
 	behindAfter = time.Minute
 	// namedStreams is how many streams a message names.
 	namedStreams = 8
 )
 
-// Notices are what the recorder tells of itself in the cluster. An Event comes back as a delta; no delta is the cause of a notice.
+// Notices writes Events about the recorder into the cluster.
 type Notices struct {
-	*clusterevents.Publisher // nil where nothing is told
+	*clusterevents.Publisher // nil if the recorder writes no Events
 
 	mu   sync.Mutex // protects gaps
 	gaps map[gapNotice]map[string]bool
 
-	behind bool // deltas have waited for long; belongs to Follow
+	behind bool // the last Event said that the database is behind; belongs to Follow
 }
 
-// gapNotice is what has happened to gaps of some streams.
+// gapNotice is the opening or closing of gaps that one Event reports.
 type gapNotice struct {
 	cause   delta.Cause
 	outcome delta.Outcome // empty while they are open
 }
 
-// New tells by a publisher. It may be nil: then nothing is told.
+// New returns Notices that write by a publisher. If it is nil, they write nothing.
 func New(p *clusterevents.Publisher) *Notices {
 	return &Notices{Publisher: p, gaps: map[gapNotice]map[string]bool{}}
 }
 
-// Gap notes what a commit did to a gap. First lists are no news.
+// Gap notes a gap that a commit opened or closed. It ignores first lists.
 func (n *Notices) Gap(g *postgres.GapChange) {
 	if n.Publisher == nil || g.Cause == delta.CauseFirstList {
 		return
@@ -60,7 +60,7 @@ func (n *Notices) Gap(g *postgres.GapChange) {
 	n.gaps[key][schema.GroupResource{Group: g.Group, Resource: g.Resource}.String()] = true
 }
 
-// Follow tells of gaps, and of a database that is behind, until ctx ends.
+// Follow writes Events about gaps, and about a database that is behind, until ctx ends.
 func (n *Notices) Follow(ctx context.Context, waiting func() time.Duration) {
 	if n.Publisher == nil {
 		return
@@ -72,42 +72,42 @@ func (n *Notices) Follow(ctx context.Context, waiting func() time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			n.tellGaps()
-			n.tellBehind(waiting())
+			n.reportGaps()
+			n.reportBehind(waiting())
 		}
 	}
 }
 
-func (n *Notices) tellGaps() {
+func (n *Notices) reportGaps() {
 	n.mu.Lock()
 	gaps := n.gaps
 	n.gaps = map[gapNotice]map[string]bool{}
 	n.mu.Unlock()
 	for g, streams := range gaps {
 		reason, message, harmless := g.words()
-		tell := n.Warning
+		write := n.Warning
 		if harmless {
-			tell = n.Normal
+			write = n.Normal
 		}
-		tell(reason, fmt.Sprintf("%s (%s): %s", message, g.cause, named(streams)))
+		write(reason, fmt.Sprintf("%s (%s): %s", message, g.cause, named(streams)))
 	}
 }
 
-// words are the reason and the message of an Event, and whether nobody has to look at it.
+// words returns the reason and the message of the Event, and whether an operator can ignore it.
 func (g gapNotice) words() (reason, message string, harmless bool) {
 	switch g.outcome {
 	case "":
 		return "GapOpened", "versions may be missed from now on", false
 	case delta.OutcomeResumed:
-		return "GapClosed", "the watch went on where it was and nothing was missed", true
+		return "GapClosed", "the watch resumed where it stopped; nothing was missed", true
 	case delta.OutcomeEqual:
-		return "GapClosed", "a list showed nothing new; what came and went in between is missed", true
+		return "GapClosed", "a list showed no change; versions that came and went in between are missed", true
 	default:
-		return "GapClosed", "a list took the place of the versions that were missed", false
+		return "GapClosed", "a list replaced the missed versions", false
 	}
 }
 
-// named are some of the streams, and how many more there are.
+// named lists up to namedStreams streams, and the number of the others.
 func named(streams map[string]bool) string {
 	names := slices.Sorted(maps.Keys(streams))
 	if len(names) <= namedStreams {
@@ -116,14 +116,14 @@ func named(streams map[string]bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedStreams], ", "), len(names)-namedStreams)
 }
 
-// tellBehind tells when it begins and when it ends.
-func (n *Notices) tellBehind(waiting time.Duration) {
+// reportBehind writes an Event when the database falls behind, and one when it has caught up.
+func (n *Notices) reportBehind(waiting time.Duration) {
 	switch behind := waiting > behindAfter; {
 	case behind && !n.behind:
 		n.behind = true
 		n.Warning("DatabaseBehind", fmt.Sprintf("deltas have been waiting for the database for %s", waiting.Round(time.Second)))
 	case !behind && n.behind:
 		n.behind = false
-		n.Normal("DatabaseCaughtUp", "the database has taken what was waiting")
+		n.Normal("DatabaseCaughtUp", fmt.Sprintf("deltas wait for the database for less than %s again", behindAfter))
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// Access says whether one resource of the cluster would be recorded.
+// Access reports whether a recorder could record one resource of the cluster.
 type Access struct {
 	Resource string `json:"resource"`
 	OK       bool   `json:"ok"`
 	Detail   string `json:"detail"`
 
 	group, name string
-	denied      bool // RBAC says no, in contrast to an answer that did not come
+	denied      bool // the server denies access, in contrast to a server that did not answer
 }
 
 // checkConcurrency bounds the access reviews in flight.
 const checkConcurrency = 8
 
-// checkAccess asks for list and watch on everything that would be recorded.
+// checkAccess checks the rights to list and watch every resource that the recorder would record.
 func (c *checker) checkAccess(ctx context.Context, discovery *kube.Discovery) {
 	all := make([]Access, len(discovery.Resources))
 	var g errgroup.Group
@@ -77,7 +77,7 @@ func (c *checker) tryResource(ctx context.Context, resource kube.Resource) Acces
 	return access
 }
 
-// permissions sums up what may be read.
+// permissions summarizes the access to all resources.
 func permissions(all []Access, wanted, excluded, unwatchable int) Finding {
 	const what = "permissions"
 	var bad []Access
@@ -91,12 +91,12 @@ func permissions(all []Access, wanted, excluded, unwatchable int) Finding {
 		detail += fmt.Sprintf("; %d left out by the filter", excluded)
 	}
 	if unwatchable > 0 {
-		detail += fmt.Sprintf("; %d cannot be watched by anybody", unwatchable)
+		detail += fmt.Sprintf("; %d cannot be watched at all", unwatchable)
 	}
 	return Finding{What: what, OK: len(bad) == 0, Detail: detail, Advice: advice(bad)}
 }
 
-// advice is what to grant, or what to leave out. It is text that can be pasted.
+// advice returns the rules to grant, and the flags that exclude the resources instead. It is text that can be pasted.
 func advice(bad []Access) string {
 	groups := map[string][]string{}
 	var order []string

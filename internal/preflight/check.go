@@ -22,14 +22,14 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// A Report is what Check found.
+// Report is the result of Check.
 type Report struct {
 	OK        bool      `json:"ok"`
 	Findings  []Finding `json:"findings"`
 	Resources []Access  `json:"resources,omitempty"` // by name
 }
 
-// A Finding is one thing that was checked.
+// Finding is the result of one check.
 type Finding struct {
 	What   string `json:"what"`
 	OK     bool   `json:"ok"`
@@ -37,7 +37,7 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// checker tries what a recorder would use.
+// checker runs the checks and collects their findings.
 type checker struct {
 	cfg      config.Config
 	log      *slog.Logger
@@ -45,12 +45,12 @@ type checker struct {
 	cluster  *cluster.Cluster   // nil if it does not answer
 	database *database.Database // nil if it could not be opened
 	report   Report
-	uid      string // of the cluster, empty if it does not answer
+	uid      string // the UID of the cluster, empty if it does not answer
 	key      []byte // fingerprint of the redaction key on record, nil if there is none
 }
 
-// Check tries what a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded
-// database nor a redaction key. If an embedded database does not run, Check starts it for as long as it needs it.
+// Check tries everything that a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded database
+// nor a redaction key. If an existing embedded database does not run, Check starts it and stops it at the end.
 func Check(ctx context.Context, cfg config.Config, log *slog.Logger) Report {
 	c := &checker{cfg: cfg, log: log, report: Report{OK: true}}
 	c.checkCluster(ctx)
@@ -73,7 +73,7 @@ func (c *checker) close() error {
 	return err
 }
 
-// note adds a finding: the detail, or the error, which need not begin with what it is about.
+// note adds a finding with the detail, or with the error. It removes the name of the check from the start of the error.
 func (c *checker) note(what, detail string, err error) {
 	f := Finding{What: what, OK: err == nil, Detail: detail}
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *checker) tryDatabase(ctx context.Context) (detail string, err error) {
 	return fmt.Sprintf("%s: PostgreSQL %s, schema version %d, may be written", c.cfg.Masked().Database, version, migrations.Latest()), nil
 }
 
-// checkWritable asks for the right and for a server that is not read-only.
+// checkWritable returns an error if the server is read-only or the login may not write. Else it returns the version of the server.
 func checkWritable(ctx context.Context, conn *pgx.Conn) (version string, err error) {
 	var readOnly, login string
 	var may bool
@@ -161,7 +161,7 @@ func checkWritable(ctx context.Context, conn *pgx.Conn) (version string, err err
 	return version, nil
 }
 
-// checkKey comes after the database, which says with which key the cluster was recorded.
+// checkKey compares the redaction key with the one on record. checkDatabase must run before, because it reads that.
 func (c *checker) checkKey() {
 	const what = "redaction key"
 	path := c.cfg.KeyFile()
@@ -173,7 +173,7 @@ func (c *checker) checkKey() {
 	case errors.Is(err, fs.ErrNotExist):
 		c.note(what, "", fmt.Errorf("%s does not exist, and this cluster was recorded with a key (fingerprint %x): restore the file, or name it with --redaction-key-file", path, c.key))
 	case err == nil && c.key != nil && !bytes.Equal(c.key, key.Fingerprint()):
-		c.note(what, "", fmt.Errorf("%s is another key (fingerprint %x) than the one with which this cluster was recorded (%x)", path, key.Fingerprint(), c.key))
+		c.note(what, "", fmt.Errorf("%s is another key (fingerprint %x); this cluster was recorded with a key of fingerprint %x", path, key.Fingerprint(), c.key))
 	default:
 		c.note(what, path, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
-// checkElection says how several recorders of the cluster would agree, and what that needs.
+// checkElection reports how several recorders of the cluster would elect a leader, and checks the rights for that.
 func (c *checker) checkElection(ctx context.Context) {
 	const what = "leader election"
 	namespace, err := c.cluster.LeaseNamespace()
@@ -17,7 +17,7 @@ func (c *checker) checkElection(ctx context.Context) {
 	case err != nil:
 		c.note(what, "", err)
 	case c.cfg.Database == config.Embedded:
-		c.note(what, "none: the embedded database takes one recorder", nil)
+		c.note(what, "none: the embedded database accepts only one recorder", nil)
 	case namespace == "":
 		c.note(what, "by the database; nothing is written to the cluster", nil)
 	default:
@@ -27,7 +27,7 @@ func (c *checker) checkElection(ctx context.Context) {
 	}
 }
 
-// checkEvents says whether the recorder could tell of itself in the cluster.
+// checkEvents reports whether the recorder could write Events about itself.
 func (c *checker) checkEvents(ctx context.Context) {
 	const what = "events"
 	namespace := c.cluster.EventNamespace()
@@ -38,7 +38,7 @@ func (c *checker) checkEvents(ctx context.Context) {
 	c.checkRight(ctx, what, "about the recorder, in namespace "+namespace, cluster.EventRight, namespace, "", false)
 }
 
-// checkRight adds a finding. What is not needed is no fault where it is missing, and is advised all the same.
+// checkRight adds a finding about a right. If the right is missing, the finding advises to grant it, and fails only if the right is needed.
 func (c *checker) checkRight(ctx context.Context, what, detail string, of cluster.Right, namespace, name string, needed bool) {
 	missing, err := c.cluster.Missing(ctx, of, namespace, name)
 	if err != nil {

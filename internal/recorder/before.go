@@ -12,17 +12,18 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// before is what a recorder before this one has left on record about resources.
+// before is what earlier recorders recorded about resources.
 type before struct {
-	// definitions is the resource version up to which CustomResourceDefinitions were recorded when this recorder began.
+	// definitions is the resource version up to which earlier recorders recorded CustomResourceDefinitions.
 	definitions string
-	// recorded are the resources that were followed before it.
+	// recorded are the resources that earlier recorders followed, and whose end they may not have seen.
 	recorded []kube.Resource
-	// unfollowed is, by UID, with which resource version a definition was created whose resource was to be followed before it, and was not yet.
+	// unfollowed holds definitions whose resource an earlier recorder was to follow, but did not follow yet. It maps the UID of the
+	// definition to the resource version that created it.
 	unfollowed map[types.UID]string
 }
 
-// loadBefore finds what a recorder before this one has left on record.
+// loadBefore reads what earlier recorders recorded about resources. It sets r.before and the options of the streams.
 func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err error) {
 	prior, b := r.sink.Prior(), &r.before
 	if b.definitions, err = prior.Position(ctx, kube.Definitions.Group, kube.Definitions.Resource); err != nil {
@@ -45,7 +46,7 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	return err
 }
 
-// filterOf gives the rules of a recorder's configuration, nil where they are not known.
+// filterOf returns the filter in the configuration of an earlier recorder. It returns nil if the configuration cannot be parsed.
 func filterOf(config []byte) *filter.Filter {
 	var rules struct{ Include, Exclude []string }
 	if err := json.Unmarshal(config, &rules); err != nil {

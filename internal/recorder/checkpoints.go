@@ -8,12 +8,13 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// makeCheckpoints makes checkpoints until ctx ends. It has a connection of its own, so that it never delays the record.
+// makeCheckpoints makes checkpoints until ctx ends. It uses its own connections, so that it never delays the record.
 func (r *Recorder) makeCheckpoints(ctx context.Context) error {
 	if r.env.cfg.CheckpointEvery < 0 {
 		return nil
 	}
-	// I9: a checkpoint copies what lives, and would copy what the rules hide by now. The sink can tell for open streams only.
+	// I9: a checkpoint copies living objects as they are on record. They may hold values that newer rules hide. The sink knows that
+	// only for open streams, so the first checkpoint waits until all streams are open.
 	select {
 	case <-r.progress.allOpen:
 	case <-ctx.Done():

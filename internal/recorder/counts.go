@@ -8,7 +8,8 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
-// countAhead counts deltas for the timeline until ctx ends. It has connections and a role of its own: it cannot change the record, and never delays it.
+// countAhead counts deltas for the timeline until ctx ends. It uses its own connections and its own role, so it cannot change the record
+// and never delays it.
 func (r *Recorder) countAhead(ctx context.Context) error {
 	pool, err := postgres.NewCounterPool(ctx, r.env.database.URL(), activity.Session)
 	if err != nil {

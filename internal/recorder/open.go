@@ -21,10 +21,10 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// releaseTimeout bounds the question for the server's release.
+// releaseTimeout bounds the request for the server's release.
 const releaseTimeout = 30 * time.Second
 
-// open makes everything that the recorder needs. What was made before an error is closed by close.
+// open makes everything that the recorder needs. After an error, close closes the parts that open has made.
 func (r *Recorder) open(ctx context.Context) error {
 	if err := r.env.open(ctx); err != nil {
 		return err
@@ -37,21 +37,21 @@ func (r *Recorder) open(ctx context.Context) error {
 	if r.election, err = candidate.Elect(ctx); err != nil {
 		return err
 	}
-	r.askRelease(ctx) // A standby may have waited for days.
-	// A standby leaves the schema to the leader, which may be of another version.
+	r.askRelease(ctx) // Not earlier: a standby may have waited for days.
+	// Only the leader migrates the schema: a standby may be of another version.
 	if err := r.env.database.Ready(ctx, r.env.cfg.Migrate); err != nil {
 		return err
 	}
 	return r.openRecord(ctx)
 }
 
-// askRelease comes before any stream is opened: what is listed first is listed under this release.
+// askRelease asks the API server for its release. open calls it before it opens a stream, so that the first lists belong to this release.
 func (r *Recorder) askRelease(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	release, err := r.env.cluster.Client.ServerVersion(ctx)
 	if err != nil {
-		r.env.log.Warn("the API server does not say which release it is", "error", err)
+		r.env.log.Warn("reading the release of the API server failed", "error", err)
 	}
 	r.schemas.Serves(release)
 }
@@ -132,7 +132,7 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 	return nil
 }
 
-// recordRollback queues the gaps of streams whose history is no more, as one entry (I3).
+// recordRollback queues the gaps of all streams whose history was rolled back, as one entry (I3).
 func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []rollback.Gap) error {
 	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, r.streams.Late(gaps))
 }

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// readiness is what the recorder answers to whoever asks whether it is ready.
+// readiness is the state behind /readyz.
 type readiness struct {
 	standby atomic.Bool // another recorder records the cluster
-	synced  atomic.Bool // the streams that were announced at the start follow the server, or have said why they cannot
+	synced  atomic.Bool // the streams that discovery found at the start follow the server, or have reported why they cannot
 
 	mu sync.Mutex // protects unopened
-	// unopened is why streams could not be opened when that was last tried, by their names.
+	// unopened holds the error of the last attempt to open a stream, by the name of its resource.
 	unopened map[string]error
 }
 
-// state says whether every stream follows the server, or has said why it cannot. A standby is ready to take over: were it not, a
-// Deployment would never end the leader of the version before.
+// state returns an error if a stream neither follows the server nor has reported why it cannot. A standby is ready. If it were not, a
+// Deployment that is updated would never end the old leader.
 func (r *readiness) state() (state string, err error) {
 	switch {
 	case r.standby.Load():
@@ -34,12 +34,12 @@ func (r *readiness) state() (state string, err error) {
 	defer r.mu.Unlock()
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(r.unopened)) {
-		errs = append(errs, fmt.Errorf("%s is not recorded yet; it is tried again: %w", name, r.unopened[name]))
+		errs = append(errs, fmt.Errorf("%s is not recorded yet; retrying: %w", name, r.unopened[name]))
 	}
 	return "ok", errors.Join(errs...)
 }
 
-// opened notes that the stream of a resource was opened, or why not.
+// opened notes whether the stream of a resource was opened. If err is not nil, it says why it was not.
 func (r *readiness) opened(gr schema.GroupResource, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -58,7 +58,7 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	db.CutConnections(t)
 	require.Error(t, h.Added(t.Context(), widgets, ""))
 	require.Error(t, h.Added(t.Context(), gadgets, ""))
-	require.ErrorContains(t, ready(), "widgets.example.com is not recorded yet; it is tried again: ")
+	require.ErrorContains(t, ready(), "widgets.example.com is not recorded yet; retrying: ")
 	db.AllowConnections(t)
 	require.NoError(t, h.Removed(t.Context(), gadgets, ""))
 	require.NoError(t, h.Added(t.Context(), widgets, ""))

@@ -35,8 +35,8 @@ func (e *EnvironmentError) Error() string { return e.Err.Error() }
 
 func (e *EnvironmentError) Unwrap() error { return e.Err }
 
-// Recorder records one cluster. Its fields are set before its goroutines begin, but for the follower: follow sets it before the
-// first stream is opened.
+// Recorder records one cluster. All fields except follower are set before its goroutines begin. The method follow sets follower before
+// the first stream is opened.
 type Recorder struct {
 	env       surroundings
 	election  *election.Election // nil before it has begun
@@ -50,15 +50,15 @@ type Recorder struct {
 	time      *clock.Keeper
 	schemas   *schemacheck.Schemas
 	documents *documents.Follower
-	follower  *kube.Follower // of what is served, before the first stream
+	follower  *kube.Follower // follows the served resources
 	before    before
 	progress  progress
 }
 
-// progress is how far the recorder has come.
+// progress is the progress of the start.
 type progress struct {
-	started   time.Time     // when the record was open, by its clock
-	recording chan struct{} // closed when the streams of the start are settled
+	started   time.Time     // when the record was opened, by the clock of the record
+	recording chan struct{} // closed when all streams that discovery found at the start have settled
 	allOpen   chan struct{} // closed when all streams with living objects on record are open
 }
 
@@ -70,8 +70,8 @@ func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
 	}
 }
 
-// Run records until ctx ends, then writes what is queued, within the drain timeout, and returns nil. It returns an
-// EnvironmentError where it could not begin, and postgres.ErrFenced where another recorder has taken over.
+// Run records until ctx ends. Then it writes the queued deltas, within the drain timeout, and returns nil. It returns an
+// EnvironmentError if it cannot begin, and postgres.ErrFenced if another recorder has taken over.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
 	r := newRecorder(cfg, log)
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -84,22 +84,23 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
 	return r.run(ctx)
 }
 
-// run keeps the order of an end: the streams stop, the queue runs dry, the sink closes.
+// run starts the goroutines and waits for them. At the end, the streams stop first, then the pump drains the queue, then close closes
+// the sink.
 func (r *Recorder) run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// I7: what is queued when ctx ends is written with a context that outlives it.
+	// I7: entries that are queued when ctx ends are written with a context that outlives ctx.
 	drain, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
 
 	var g errgroup.Group
 	g.Go(func() error {
 		var keeper sync.WaitGroup
-		kept, leave := context.WithCancel(drain)
+		kept, stopKeepers := context.WithCancel(drain)
 		keeper.Go(func() { r.env.database.Keep(kept, r.env.reporter().Outdated) })
 		keeper.Go(func() { spooling.SpillOverdue(kept, r.queue) })
 		err := r.pump().Run(drain)
-		leave()
+		stopKeepers()
 		keeper.Wait()
 		stop(err)
 		return err
@@ -110,7 +111,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		r.queue.Close()
 		r.env.log.Info("draining", "entries", r.queue.Stats().Entries, "timeout", r.env.cfg.DrainTimeout.String())
 		limit := time.AfterFunc(r.env.cfg.DrainTimeout, func() {
-			abandon(fmt.Errorf("what was queued could not be written within %s; it will be read from the API server again", r.env.cfg.DrainTimeout))
+			abandon(fmt.Errorf("the queued deltas could not be written within %s; the next start reads them from the API server again", r.env.cfg.DrainTimeout))
 		})
 		context.AfterFunc(drain, func() { limit.Stop() })
 		return err
@@ -141,7 +142,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	g.Go(func() error { return r.time.Run(ctx) })
 	if r.election != nil {
 		g.Go(func() error {
-			// What is queued then is written if the record still takes it (I1).
+			// I1: entries that are queued then are still written, if no other recorder has taken over the record.
 			err := r.election.Keep(ctx, func(ctx context.Context) error { return succession.Fenced(ctx, r.sink, r.env.log) })
 			stop(err)
 			return err
@@ -172,7 +173,7 @@ func (r *Recorder) pump() *pump.Pump {
 	}
 }
 
-// follow runs the streams until ctx ends, and returns when all have stopped. The error is why a stream can never be recorded.
+// follow runs the streams until ctx ends, and returns when all have stopped. It returns an error if a stream can never be recorded.
 func (r *Recorder) follow(ctx context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -195,7 +196,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	return h.Wait()
 }
 
-// awaitStreams says when the record is up to date.
+// awaitStreams waits until all streams of the start have settled. Then the recorder is ready and logs "recording".
 func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) {
 	select {
 	case <-announced:
@@ -205,7 +206,7 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 	streams := r.streams.All()
 	for _, s := range streams {
 		if s.Current() == nil {
-			continue // It is in the spool only: its resource is not served, or left out, by now.
+			continue // Only the spool has entries of it: its resource is no longer served, or a rule excludes it now.
 		}
 		select {
 		case <-s.Settled():
@@ -218,21 +219,21 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 	r.env.log.Info("recording", "streams", len(streams), "after", time.Since(r.progress.started).Round(time.Millisecond).String())
 }
 
-// close gives back what open took, as far as it came.
+// close closes the parts that open has made.
 func (r *Recorder) close() error {
 	if r.sink != nil {
 		r.closeSink()
 	}
 	err := r.spool.Close()
-	// From here on, another may record.
+	// From here on, another recorder may record.
 	if r.election != nil {
 		r.election.Close()
 	}
 	return errors.Join(err, r.env.close())
 }
 
-// closeSinkTimeout bounds the goodbye to a database that does not answer: whoever sent SIGTERM has waited for the drain
-// already, and the process ends with its connections.
+// closeSinkTimeout bounds the closing of connections to a database that does not answer. The drain has taken its time already, and the
+// connections end with the process.
 const closeSinkTimeout = 2 * time.Second
 
 func (r *Recorder) closeSink() {
@@ -246,11 +247,11 @@ func (r *Recorder) closeSink() {
 	select {
 	case <-closed:
 	case <-timer.C:
-		r.env.log.Warn("the database did not take leave", "timeout", closeSinkTimeout.String())
+		r.env.log.Warn("closing the database connections timed out", "timeout", closeSinkTimeout.String())
 	}
 }
 
-// waiting is for how long the oldest delta has waited for the database.
+// waiting returns how long the oldest delta has waited for the database.
 func (r *Recorder) waiting() time.Duration {
 	stats := r.queue.Stats()
 	return max(stats.OldestAge, stats.SpoolAge)

@@ -7,14 +7,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// server serves metrics and health until close: a standby is asked for its state, too. It has one goroutine.
+// server serves metrics and health until close, in a standby as well. It has one goroutine.
 type server struct {
 	http   *telemetry.Server
 	ended  chan struct{} // closed when http has ended
-	reason error         // why; it belongs to the goroutine until then
+	reason error         // why http ended; read it only after ended is closed
 }
 
-// listen gives nil for no address.
+// listen serves at an address. For an empty address it returns nil.
 func listen(address string, metrics *telemetry.Metrics, ready func() (string, error), log *slog.Logger) (*server, error) {
 	if address == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func listen(address string, metrics *telemetry.Metrics, ready func() (string, er
 	return s, nil
 }
 
-// wait returns when ctx or the serving ends.
+// wait returns when ctx or the server ends.
 func (s *server) wait(ctx context.Context) error {
 	select {
 	case <-s.ended:

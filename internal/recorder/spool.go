@@ -9,8 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/spooling"
 )
 
-// openSpool opens the spool of the cluster and adds it to the queue's options, with what an earlier recorder has left in it. Seen is
-// the time of the last entry there.
+// openSpool opens the spool of the cluster and adds it to the queue's options, together with the entries of an earlier recorder. It
+// returns the time of the last of these entries.
 func (r *Recorder) openSpool(ctx context.Context, o *deltafifo.Options, owner spooling.Owner) (seen time.Time, err error) {
 	size, err := r.env.cfg.SpoolBytes()
 	if err != nil {

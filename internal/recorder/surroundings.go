@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// surroundings are what a recorder has before it opens the record, and what a standby has.
+// surroundings are the parts that a recorder opens before it opens the record. A standby has the same parts.
 type surroundings struct {
 	cfg       config.Config
 	log       *slog.Logger
@@ -28,12 +28,12 @@ type surroundings struct {
 	identity  *cluster.Identity
 	database  *database.Database
 	notices   *notices.Notices
-	server    *server // nil if nothing is to be served
+	server    *server // nil if --listen is empty
 	readiness readiness
 	unlock    func() error
 }
 
-// open connects to the cluster and the database. What was made before an error is closed by close.
+// open connects to the cluster and the database. After an error, close closes the parts that open has made.
 func (e *surroundings) open(ctx context.Context) (err error) {
 	if e.rules, err = e.cfg.Filter(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *surroundings) open(ctx context.Context) (err error) {
 	if e.unlock, err = e.database.Lock(uid); err != nil {
 		return err
 	}
-	// Before the election: one that could not listen would end, and have ended the recorder before it.
+	// Listen before the election. Else a recorder that cannot listen could take over from the leader and then end.
 	if e.server, err = listen(e.cfg.Listen, e.metrics, e.readiness.state, e.log); err != nil {
 		return err
 	}
@@ -59,16 +59,17 @@ func (e *surroundings) open(ctx context.Context) (err error) {
 	}
 	e.notices = notices.New(publisher)
 	if _, err := os.Stat(e.spoolDir()); err == nil {
-		// A recorder has recorded the cluster from this data directory: what it was told of the database was right once.
+		// A recorder has recorded this cluster from this data directory. So the address of the database was correct once, and an outage is
+		// the likely cause if it does not answer.
 		return e.database.Await(ctx)
 	}
 	return nil
 }
 
-// spoolDir is where the spool of the cluster lies.
+// spoolDir returns the directory of the cluster's spool.
 func (e *surroundings) spoolDir() string { return filepath.Join(e.cfg.Spool(), e.cluster.UID) }
 
-// close gives back what open took, as far as it came.
+// close closes the parts that open has made.
 func (e *surroundings) close() (err error) {
 	e.notices.Close()
 	e.server.close()
@@ -84,7 +85,7 @@ func (e *surroundings) close() (err error) {
 	return err
 }
 
-// standBy says once that another recorder leads.
+// standBy reports, once, that another recorder leads.
 func (e *surroundings) standBy(leader string) {
 	if !e.readiness.standby.Swap(true) {
 		e.log.Info("standby: another recorder records this cluster", "leader", leader)

@@ -201,7 +201,7 @@ func TestASweepIsSpooled(t *testing.T) {
 	_, pods = s.Follow("pods", "Pod")
 	s.At = s.At.AddDate(0, 0, 1)
 	s.round()
-	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "quiet0", 30)), "the watch is not held back")
+	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "quiet0", 30)), "the watch does not wait")
 	require.Equal(t, 7, s.Queue.Stats().Spooled)
 	require.Less(t, s.Queue.Stats().Entries, 4)
 	for range 3 {

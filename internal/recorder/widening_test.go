@@ -212,7 +212,7 @@ func TestNoCheckpointHoldsAHiddenValueOfAResourceNoLongerFollowed(t *testing.T) 
 	require.Contains(t, line, `"a checkpoint is due, and waits`)
 
 	s.Await()
-	s.run(s.recorder().makeCheckpoints) // It looks at once.
+	s.run(s.recorder().makeCheckpoints) // A new maker checks at once.
 	require.Contains(t, lines.next(t), `"made a checkpoint"`)
 	require.Equal(t, 1, s.checkpointsWithout(canary))
 }

@@ -43,7 +43,7 @@ func apply(t *testing.T, r *redact.Resource, text string) string {
 	require.NoError(t, err)
 	canonical, err := patch.Canonical(out)
 	require.NoError(t, err)
-	require.Equal(t, string(canonical), string(out), "what is redacted stays canonical")
+	require.Equal(t, string(canonical), string(out), "redacted text is canonical")
 	return string(out)
 }
 

@@ -1,6 +1,6 @@
-// Package reporting says what sink, queue, database and discovery do: in metrics, in the log, and to notices.
+// Package reporting reports what sink, queue, database and discovery do: in metrics, in the log, and to notices.
 //
-// A Reporter has no state, no lock and no goroutine. Its methods are called by those that it reports of.
+// A Reporter has no state, no lock and no goroutine. The components that it reports on call its methods.
 package reporting
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Reporter has the ways in which the recorder says what happens.
+// Reporter reports to metrics, log and notices.
 type Reporter struct {
 	Metrics *telemetry.Metrics
 	Log     *slog.Logger
-	Notices interface{ Gap(*postgres.GapChange) } // tells of a gap in the cluster
-	// Missed is told that the database does not answer.
+	Notices interface{ Gap(*postgres.GapChange) } // writes an Event about a gap
+	// Missed is called when the database does not answer.
 	Missed func()
 }
 
-// Outdated says whether the embedded PostgreSQL runs from files that were replaced.
+// Outdated sets the metric that is 1 while the embedded PostgreSQL runs from files that were replaced.
 func (r *Reporter) Outdated(is bool) {
 	value := 0.0
 	if is {
@@ -34,7 +34,7 @@ func (r *Reporter) Outdated(is bool) {
 	r.Metrics.DatabaseOutdated.Set(value)
 }
 
-// WatchQueue has the queue's state read when it is scraped.
+// WatchQueue registers metrics of the queue. Each scrape reads the state of the queue.
 func (r *Reporter) WatchQueue(q *deltafifo.Queue) {
 	r.Metrics.Queue(
 		func() float64 { return float64(q.Stats().Bytes) },
@@ -49,7 +49,7 @@ func (r *Reporter) WatchQueue(q *deltafifo.Queue) {
 	)
 }
 
-// Hooks tell metrics and log what the sink does.
+// Hooks returns functions that report what the sink does.
 func (r *Reporter) Hooks() postgres.Hooks {
 	m := r.Metrics
 	return postgres.Hooks{
@@ -66,32 +66,32 @@ func (r *Reporter) Hooks() postgres.Hooks {
 			if t.Class == postgres.Connection {
 				r.Missed()
 			}
-			r.Log.Warn("the database does not take what is queued; trying again",
+			r.Log.Warn("the database did not commit the queued deltas; retrying",
 				"attempt", t.Attempt, "wait", t.Wait.Round(time.Millisecond).String(), "error", config.Plain(t.Err))
 		},
 		Mismatch: func(x postgres.Mismatch) {
 			m.PatchMismatch.Inc()
-			r.Log.Error("a patch did not give what was served; the whole object was stored", "seq", x.Seq, "key", x.Key, "error", x.Err)
+			r.Log.Error("a patch did not reproduce the served object; the whole object was stored", "seq", x.Seq, "key", x.Key, "error", x.Err)
 		},
 		Unfolded: func(x postgres.Mismatch) {
 			m.PatchMismatch.Inc()
-			r.Log.Error("the record of an object cannot be folded, or not be redacted; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
+			r.Log.Error("a recorded object cannot be rebuilt or redacted; its next version is stored whole", "seq", x.Seq, "key", x.Key, "error", x.Err)
 		},
 		Gap: r.gapChanged,
 	}
 }
 
-// Discovered is told of each discovery.
+// Discovered reports the group versions that a discovery could not read.
 func (r *Reporter) Discovered(_ context.Context, d *kube.Discovery) {
 	if len(d.Failed) > 0 {
 		r.Metrics.DiscoveryFails.Inc()
 	}
 	for gv, err := range d.Failed {
-		r.Log.Warn("a group version cannot be discovered; what is recorded of it goes on, what is new in it has to wait", "group_version", gv.String(), "error", err)
+		r.Log.Warn("a group version cannot be discovered; its known resources are still recorded, new ones must wait", "group_version", gv.String(), "error", err)
 	}
 }
 
-// gapChanged says once that a gap was opened, and once how it ended (I3). That a resource was listed for the first time is no news.
+// gapChanged reports each gap when it is opened and when it is closed (I3). It logs a first list only at level debug.
 func (r *Reporter) gapChanged(g postgres.GapChange) {
 	r.Notices.Gap(&g)
 	if g.Closed {
@@ -102,7 +102,7 @@ func (r *Reporter) gapChanged(g postgres.GapChange) {
 		log = log.With("from", g.FromRV, "from_time", g.FromTime)
 	}
 	if !g.Closed {
-		log.Warn("a gap is open: what happens to this resource cannot be seen", "detail", g.Detail)
+		log.Warn("a gap is open: changes of this resource cannot be seen", "detail", g.Detail)
 		return
 	}
 	log = log.With("to", g.ToRV, "to_time", g.ToTime)

@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/preflight"
 )
 
-// Preflight shows each finding, and the resources that would be missed; wide, all resources.
+// Preflight prints each finding, and the resources that the recorder could not record. If wide is set, it prints all resources.
 func Preflight(out io.Writer, report preflight.Report, wide bool) error {
 	t := newTable(out)
 	var advice []string

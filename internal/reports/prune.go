@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/retention"
 )
 
-// Pruned shows which days went, or would go.
+// Pruned prints the days that were dropped, or would be dropped.
 func Pruned(out io.Writer, report retention.Report) error {
 	t := newTable(out)
 	for _, d := range report.Dropped {
@@ -23,12 +23,12 @@ func Pruned(out io.Writer, report retention.Report) error {
 	}
 	fmt.Fprintf(out, "%d days %s; %s of %s are left\n", len(report.Dropped), done, size(report.Left), size(report.Bytes))
 	if report.Checkpoints+report.Lives+report.Documents > 0 {
-		fmt.Fprintf(out, "with them: %d checkpoints, %d lives, %d documents of the server\n", report.Checkpoints, report.Lives, report.Documents)
+		fmt.Fprintf(out, "dropped with them: %d checkpoints, %d lives, %d documents of the server\n", report.Checkpoints, report.Lives, report.Documents)
 	}
 	return nil
 }
 
-// size is for people.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	const kibi = 1024
 	if bytes < kibi {

@@ -12,18 +12,18 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// quietAfter is the age of the newest commit from which a recorder seems cut off. API servers send each stream a bookmark about
-// once a minute, and each is a commit.
+// quietAfter is the age of the newest commit after which Status warns that the recorder seems cut off. API servers send each stream a
+// bookmark about once a minute, and the recorder commits each.
 const quietAfter = 3 * time.Minute
 
-// Status shows a record; wide, with all streams.
+// Status prints the status of a record. If wide is set, it prints all streams.
 func Status(out io.Writer, found status.Record, wide bool) error {
 	if len(found.Outdated) > 0 {
 		fmt.Fprintf(out, "Warning: the embedded PostgreSQL runs from files that were replaced on disk (%s). A recorder that runs restarts it\n"+
 			"when no other program is connected.\n\n", strings.Join(found.Outdated, ", "))
 	}
 	if found.OutdatedError != "" {
-		fmt.Fprintf(out, "Warning: whether the files of the embedded PostgreSQL were replaced on disk cannot be seen: %s\n\n", found.OutdatedError)
+		fmt.Fprintf(out, "Warning: cannot check whether the files of the embedded PostgreSQL were replaced on disk: %s\n\n", found.OutdatedError)
 	}
 	if len(found.Clusters) == 0 {
 		fmt.Fprintln(out, `nothing is recorded yet; "recorder run" records`)
@@ -51,16 +51,16 @@ func printCluster(out io.Writer, c status.Cluster, wide bool) error {
 	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, status.When(status.LastCommit(c.ClusterStatus))))
 	head.row("Streams:", streams(c))
 	if c.Gaps.Missed > 0 {
-		head.row("Gaps:", fmt.Sprintf("in %d stretches versions may have been missed, in the last up to %s; replay coverage shows them", c.Gaps.Missed, status.When(c.Gaps.Last)))
+		head.row("Gaps:", fmt.Sprintf("versions may be missing in %d stretches, the last one until %s; replay coverage lists them", c.Gaps.Missed, status.When(c.Gaps.Last)))
 	}
 	if c.Spool.Bytes > 0 {
 		head.row("Spool:", fmt.Sprintf("%d bytes on disk that wait for the database", c.Spool.Bytes))
 	}
 	if c.Spool.Error != "" {
-		head.row("Spool:", fmt.Sprintf("cannot be seen, ask as the user that the recorder runs as: %s", c.Spool.Error))
+		head.row("Spool:", fmt.Sprintf("cannot be read; run this as the recorder's user: %s", c.Spool.Error))
 	}
 	for _, folder := range c.Spool.Aside {
-		head.row("Warning:", fmt.Sprintf("what was spooled is set aside in %s: look at it, then remove it", folder))
+		head.row("Warning:", fmt.Sprintf("a spool was set aside in %s: look at it, then remove it", folder))
 	}
 	if c.Recording.Now && c.Recording.SinceCommit() > quietAfter {
 		head.row("Warning:", fmt.Sprintf("nothing was committed for %s: the recorder cannot reach the cluster or the database", c.Recording.LastCommitAge()))
@@ -74,7 +74,7 @@ func printCluster(out io.Writer, c status.Cluster, wide bool) error {
 	return printAilingStreams(out, c.Streams)
 }
 
-// streams counts them. If nobody records, it says of which time their states are.
+// streams returns the summary of the streams. If no recorder records, it adds the time of their states.
 func streams(c status.Cluster) string {
 	text := summary(c.Streams)
 	if !c.Recording.Now {
@@ -83,7 +83,7 @@ func streams(c status.Cluster) string {
 	return text
 }
 
-// summary counts the streams by state, and what lives in them.
+// summary counts the streams by state, their open gaps, and their living objects.
 func summary(streams []postgres.StreamStatus) string {
 	states := map[delta.State]int{}
 	gaps, living := 0, int64(0)
@@ -106,7 +106,7 @@ func summary(streams []postgres.StreamStatus) string {
 	return text + fmt.Sprintf("; %d living objects", living)
 }
 
-// printAilingStreams shows which streams do not follow the cluster. The server's message about one fills lines.
+// printAilingStreams prints the streams that do not follow the cluster. It omits the server's messages, because each fills several lines.
 func printAilingStreams(out io.Writer, streams []postgres.StreamStatus) error {
 	t := newTable(out)
 	for _, s := range streams {
@@ -151,7 +151,7 @@ func cause(s postgres.StreamStatus) string {
 	return string(s.Gap.Cause)
 }
 
-// why is the reason for the state, by the server or the recorder, with the open gap.
+// why returns the reason for the state: the open gap with its detail, or the detail of the stream.
 func why(s postgres.StreamStatus) string {
 	if s.Gap == nil {
 		return s.Detail

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// table has aligned columns, three spaces apart as kubectl's.
+// table prints aligned columns, three spaces apart as kubectl does.
 type table struct {
 	w       *tabwriter.Writer
 	hasHead bool
@@ -15,7 +15,7 @@ type table struct {
 
 func newTable(out io.Writer) *table { return &table{w: tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)} }
 
-// titled puts a head over the first row, after an empty line.
+// titled prints an empty line and the head of a table. Only the first call does so.
 func (t *table) titled(cells ...string) {
 	if !t.hasHead {
 		t.hasHead = true
@@ -24,7 +24,7 @@ func (t *table) titled(cells ...string) {
 	}
 }
 
-// row keeps a row on one line: messages of servers and drivers come with several.
+// row prints a row on one line. It joins the lines of a cell, because messages of servers and drivers have several.
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.Join(strings.Fields(cell), " ")
@@ -32,7 +32,7 @@ func (t *table) row(cells ...string) {
 	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
 
-// gap is an empty line; the columns after it are as wide as they need to be.
+// gap prints an empty line. The columns after it get new widths.
 func (t *table) gap() { fmt.Fprintln(t.w) }
 
 func (t *table) flush() error { return t.w.Flush() }

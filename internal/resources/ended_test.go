@@ -190,17 +190,17 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 	require.NoError(t, definitions.Bookmark("40"))
 	s.Pump()
 	require.Equal(t, lifecycle.Whole, earlier("40"))
-	require.Equal(t, lifecycle.Behind, earlier("41"), "there may have been another since")
+	require.Equal(t, lifecycle.Behind, earlier("41"), "another definition may have begun since")
 	require.NoError(t, definitions.Interrupted("unreachable", ""))
 	s.Pump()
-	require.Equal(t, lifecycle.Behind, earlier("41"), "that may turn out to be no gap")
+	require.Equal(t, lifecycle.Behind, earlier("41"), "the interruption may turn out to be no gap")
 	require.NoError(t, definitions.Resumed())
 	s.Pump()
 	defined("u2", 41, 45)
 	require.Equal(t, lifecycle.Partial, earlier("45"), "no recorder has followed that definition")
 	require.Equal(t, lifecycle.Whole, earlier("42"), "a watch from there shows it")
 	h.options.Definitions = "41"
-	require.Equal(t, lifecycle.Partial, earlier("42"), "it was there before, and this may be any time of it")
+	require.Equal(t, lifecycle.Partial, earlier("42"), "the definition existed before, and the position may be any time of it")
 	require.NoError(t, fifo.Replace(nil, "46"))
 	s.Pump()
 	require.Equal(t, lifecycle.Whole, earlier("45"))
@@ -209,7 +209,7 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 	begins.Namespace, begins.UID = "", "u3"
 	require.NoError(t, definitions.Add(begins))
 	s.Pump()
-	require.Equal(t, lifecycle.Behind, earlier("46"), "there is another now, so that one has ended")
+	require.Equal(t, lifecycle.Behind, earlier("46"), "there is another definition now, so that one has ended")
 	ends := streamtest.Served(t, "CustomResourceDefinition", "things.example.com", 48)
 	ends.Namespace, ends.UID = "", "u3"
 	require.NoError(t, definitions.Delete(ends))
@@ -218,7 +218,7 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 	var err error
 	h.options.Rules, err = filter.New(nil, []string{"customresourcedefinitions.apiextensions.k8s.io"})
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Partial, earlier("45"), "some may not be on record")
+	require.Equal(t, lifecycle.Partial, earlier("45"), "some definitions may not be on record")
 }
 
 func TestAStreamWaitsAMinuteForTheRecordOfItsDefinitions(t *testing.T) {
@@ -227,5 +227,5 @@ func TestAStreamWaitsAMinuteForTheRecordOfItsDefinitions(t *testing.T) {
 	h.waits[things.GroupResource()].since = time.Now().Add(-definedPatience)
 	require.NoError(t, h.definedLater(things), "the record of definitions is too far behind")
 	things.DefinitionUID = "u4"
-	require.ErrorIs(t, h.definedLater(things), errDefinedBefore, "that was another definition's patience")
+	require.ErrorIs(t, h.definedLater(things), errDefinedBefore, "the patience of another definition does not count")
 }

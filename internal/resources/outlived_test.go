@@ -96,7 +96,7 @@ func TestTheHandlerAsksForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 				}
 				pass(test.patient)
 				_, err = h.outlived(t.Context(), other, "7")
-				require.Error(t, err, "that was another definition's patience")
+				require.Error(t, err, "the patience of another definition does not count")
 				pass(test.patient - time.Second)
 				_, err = h.outlived(t.Context(), other, "7")
 				require.Error(t, err)
@@ -144,7 +144,7 @@ func TestTheHandlerAsksTheServerOnceWhileTheDatabaseIsAway(t *testing.T) {
 	require.Equal(t, []string{"7"}, asked(), "it was answered")
 	delete(h.asking, defined.GroupResource())
 	_, from := first()
-	require.Empty(t, from, "it is not complete from there")
+	require.Empty(t, from, "the stream is not complete from there")
 	s.OpenStream(defined)
 	is, _ := first()
 	require.False(t, is)

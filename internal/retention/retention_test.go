@@ -104,7 +104,7 @@ func TestDaysAreDroppedByAgeAndTheRestVerifies(t *testing.T) {
 	options := retention.Options{OlderThan: since(3), Reason: "age", DryRun: true}
 	planned, err := retention.Prune(t.Context(), conn, options)
 	require.NoError(t, err)
-	require.Equal(t, []string{"2026-03-01 age", "2026-03-02 age"}, days(planned), "a day goes when it ended that long ago")
+	require.Equal(t, []string{"2026-03-01 age", "2026-03-02 age"}, days(planned), "a day is dropped if it ended that long ago")
 	require.Empty(t, planned.Obstacle)
 	require.Less(t, planned.Left, planned.Bytes)
 
@@ -115,7 +115,7 @@ func TestDaysAreDroppedByAgeAndTheRestVerifies(t *testing.T) {
 	require.EqualValues(t, 1, report.Lives)
 	record := holds(t, url, admin)
 
-	// The third day was never swept: the record is whole from the sweep of the fourth on.
+	// The third day was never swept, so the record is complete only from the sweep of the fourth day on.
 	for _, text := range []string{"2026-03-01T13:00:00Z", "2026-03-03T20:00:00Z", "seq:1", "rv:101", "rv:104"} {
 		instant, err := history.ParseInstant(text)
 		require.NoError(t, err)

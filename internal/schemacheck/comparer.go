@@ -114,7 +114,7 @@ func (c *Comparer) step(ctx context.Context, s Stream, resource kube.Resource, p
 		}
 		return
 	case different > 0:
-		c.Log.Info("objects have another content at the same resource version", "stream", s.Name(), "schema", p.schema, "objects", different)
+		c.Log.Info("objects have different content at the same resource version", "stream", s.Name(), "schema", p.schema, "objects", different)
 	}
 	p.done = p.once
 	p.once, p.next = true, c.Now().Add(compareAgainAfter)

@@ -75,7 +75,7 @@ func (c *compared) stream() *postgres.Stream { return c.record.Streams.All()[0].
 func TestANewSchemaIsComparedTwiceAndRecorded(t *testing.T) {
 	c := newCompared(t)
 	require.Equal(t, []string{""}, c.rounds(20))
-	require.Equal(t, []string{"v1 a v1.36.0"}, c.rounds(200), "and no more, though it is not on record yet")
+	require.Equal(t, []string{"v1 a v1.36.0"}, c.rounds(200), "and no third time, although the schema is not on record yet")
 	c.record.Pump()
 	require.Equal(t, "v1 a v1.36.0", c.stream().Schema())
 	require.Empty(t, c.rounds(200))

@@ -20,13 +20,13 @@ type Head struct {
 	Head    string `json:"head"`   // batch and digest, N:HEX
 }
 
-// ClusterError says why it is not clear which cluster is meant.
+// ClusterError says that the name does not select exactly one cluster.
 type ClusterError struct{ why string }
 
 func (e *ClusterError) Error() string { return e.why }
 
-// ReadHead reads the head of the cluster of that name, or of the only one if the name is empty. It reads views that an auditor
-// may read. The error is a *ClusterError if it is not clear which cluster is meant.
+// ReadHead reads the head of the cluster with a name, or of the only cluster if the name is empty. It reads only views that an auditor may
+// read. If the name does not select exactly one cluster, the error is a *ClusterError.
 func ReadHead(ctx context.Context, conn *pgx.Conn, cluster string) (Head, error) {
 	rows, err := conn.Query(ctx, `
 		SELECT c.name, c.uid, h.batch, h.digest FROM kuberewind.record_heads h JOIN kuberewind.record_clusters c USING (cluster)

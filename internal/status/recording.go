@@ -12,12 +12,12 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Recording says whether a recorder records a cluster now.
+// Recording is the state of the recording of a cluster.
 type Recording struct {
 	Now   bool      `json:"now"`
 	By    string    `json:"by,omitempty"`
-	Since time.Time `json:"since,omitzero"` // when it took over, zero while it starts; or when the last one ended
-	// LastCommitAgeSeconds is no lag. A change that the recorder has not committed may be older.
+	Since time.Time `json:"since,omitzero"` // when the recorder took over, zero while it starts; if none records, the last commit
+	// LastCommitAgeSeconds is the age of the last commit. It is not the lag: a change that the recorder has not committed may be older.
 	LastCommitAgeSeconds float64 `json:"lastCommitAgeSeconds"`
 }
 
@@ -34,28 +34,28 @@ func readRecording(ctx context.Context, db *database.Database, conn *pgx.Conn, c
 	return s, nil
 }
 
-// LastCommitAge is SinceCommit for people.
+// LastCommitAge returns SinceCommit as text.
 func (s Recording) LastCommitAge() string {
 	return duration.HumanDuration(s.SinceCommit())
 }
 
-// SinceCommit is the age of the newest commit when the status was read.
+// SinceCommit returns the age of the newest commit at the time when the status was read.
 func (s Recording) SinceCommit() time.Duration {
 	return time.Duration(s.LastCommitAgeSeconds * float64(time.Second))
 }
 
-// String says it in one line.
+// String returns the state in one line.
 func (s Recording) String() string {
 	switch {
 	case !s.Now:
-		return fmt.Sprintf("no, nobody since %s", When(s.Since))
+		return fmt.Sprintf("no, no recorder since %s", When(s.Since))
 	case s.Since.IsZero():
 		return fmt.Sprintf("%s is starting, last commit %s ago", s.By, s.LastCommitAge())
 	}
 	return fmt.Sprintf("yes, by %s since %s, last commit %s ago", s.By, When(s.Since), s.LastCommitAge())
 }
 
-// LastCommit is the time of the newest commit. The start of an epoch is one.
+// LastCommit returns the time of the newest commit. The start of an epoch counts as a commit.
 func LastCommit(c postgres.ClusterStatus) time.Time {
 	last := c.CommittedAt
 	if last.IsZero() {
@@ -67,12 +67,12 @@ func LastCommit(c postgres.ClusterStatus) time.Time {
 	return last
 }
 
-// When is a time with its age, of which the second is for people.
+// When returns a time together with its age.
 func When(t time.Time) string {
 	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(time.RFC3339), Age(t))
 }
 
-// Age is how long ago a time was.
+// Age returns how long ago a time was.
 func Age(t time.Time) string {
 	if t.IsZero() {
 		return "-"

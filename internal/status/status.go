@@ -12,11 +12,11 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Record is what the database says, and the disk.
+// Record is the status of a record, read from the database and the disk.
 type Record struct {
 	// Outdated are the files of the embedded PostgreSQL that were replaced on disk since it was started.
 	Outdated      []string  `json:"outdated,omitempty"`
-	OutdatedError string    `json:"outdatedError,omitempty"` // why they cannot be looked at
+	OutdatedError string    `json:"outdatedError,omitempty"` // why the files cannot be checked
 	Clusters      []Cluster `json:"clusters"`
 }
 
@@ -28,13 +28,13 @@ type Cluster struct {
 	Spool     Spool     `json:"spool"`
 }
 
-// Spool is what waits on disk.
+// Spool holds the contents of a spool on disk.
 type Spool struct {
 	spool.Contents
-	Error string `json:"error,omitempty"` // why it cannot be seen
+	Error string `json:"error,omitempty"` // why it cannot be read
 }
 
-// Read reads the status of an existing record. The spools lie in a folder of that name, if they are on this machine.
+// Read reads the status of an existing record. Spools is the folder of the spools, if they are on this machine.
 func Read(ctx context.Context, db *database.Database, conn *pgx.Conn, spools string) (found Record, err error) {
 	recorded, err := postgres.ReadStatus(ctx, conn)
 	if err != nil {
@@ -57,8 +57,8 @@ func Read(ctx context.Context, db *database.Database, conn *pgx.Conn, spools str
 	return found, nil
 }
 
-// lookAtSpool says what lies in a folder, or why that cannot be seen. The folder may be another user's, and the record says
-// enough without it.
+// lookAtSpool returns the contents of a spool's folder, or why it cannot be read. The folder may belong to another user, so an error there must
+// not hide the rest of the status.
 func lookAtSpool(dir string) Spool {
 	contents, err := spool.Look(dir)
 	if err != nil {

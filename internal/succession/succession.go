@@ -1,8 +1,8 @@
-// Package succession is whether and when this recorder takes over a cluster: its election, and what an operator wants to know of a standby.
+// Package succession decides whether and when this recorder takes over a cluster. It runs the election and checks a standby.
 //
 // A standby makes no schema and opens no record. It checks whether it could take over, and ends at once if it could not.
 //
-// It has no goroutine and no lock of its own: those are the election's.
+// The package has no goroutine and no lock. Those of the election belong to package election.
 package succession
 
 import (
@@ -30,12 +30,13 @@ type Candidate struct {
 	Database *database.Database
 	Cluster  string              // its UID
 	Lease    *election.Lease     // nil if none is configured
-	Standby  func(leader string) // told at each look at which another leads
+	Standby  func(leader string) // called once in a term while another recorder leads
 	Log      *slog.Logger
 }
 
-// Elect returns when this recorder is the leader of the cluster. Until then it stands by. The embedded database has refused other
-// recorders already. The row of the leader tells auditors there, too, that it records. The caller closes the election.
+// Elect returns when this recorder is the leader of the cluster. Until then it stands by. With an embedded database, [database.Database.Lock]
+// has refused other recorders before. The election still writes the row of the leader there, because auditors read it. The caller
+// closes the election.
 func (c *Candidate) Elect(ctx context.Context) (*election.Election, error) {
 	options := election.Options{
 		Cluster: c.Cluster, Identity: election.Name(), Connect: c.Database.ConnectWith, ClaimFile: filepath.Join(c.Config.DataDir, "leadership", c.Cluster),
@@ -43,7 +44,7 @@ func (c *Candidate) Elect(ctx context.Context) (*election.Election, error) {
 	}
 	e, err := election.Start(ctx, options)
 	if incomplete(err) {
-		// The row of the leader is part of the record. The first recorder makes it.
+		// The row of the leader is part of the schema. The first recorder makes the schema.
 		if err := c.Database.Ready(ctx, c.Config.Migrate); err != nil {
 			return nil, err
 		}
@@ -64,23 +65,23 @@ func (c *Candidate) standBy(ctx context.Context, leader string) error {
 	return c.check(ctx)
 }
 
-// incomplete says whether an error comes from a database without a record, or without the rights that go with it.
+// incomplete reports whether an error comes from a database without the schema or without its rights.
 func incomplete(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) &&
 		(refused.Code == pgerrcode.UndefinedTable || refused.Code == pgerrcode.InvalidSchemaName || refused.Code == pgerrcode.InsufficientPrivilege)
 }
 
-// check checks whether this recorder could take over. An operator wants to know that before the leader is gone.
+// check returns an error if this recorder could not take over, so that an operator learns it while the leader still records.
 func (c *Candidate) check(ctx context.Context) error {
 	conn, err := c.Database.Connect(ctx)
 	if err != nil {
-		return nil // The election says so.
+		return nil // The election logs it.
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	recorded, err := database.KeyOf(ctx, conn, c.Cluster)
 	if err != nil || recorded == nil {
-		return nil // There is no record yet, or the database is away.
+		return nil // There is no record yet, or the database does not answer.
 	}
 	file, err := redact.ReadKey(c.Config.KeyFile())
 	key := file.Of(c.Cluster)
@@ -91,18 +92,18 @@ func (c *Candidate) check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !bytes.Equal(recorded, key.Fingerprint()):
-		return fmt.Errorf("this recorder could not take over: %s is another key (fingerprint %x) than the one with which the cluster is recorded (%x): "+
+		return fmt.Errorf("this recorder could not take over: %s is another key (fingerprint %x) than the recorded one (%x): "+
 			"give each recorder the same file, with --redaction-key-file", c.Config.KeyFile(), key.Fingerprint(), recorded)
 	}
 	return nil
 }
 
-// Fenced returns ErrFenced if the record is another recorder's. A database that cannot be asked is no reason to end: it is away, and the
-// question comes again.
+// Fenced returns ErrFenced if another recorder has taken over the record. If the database does not answer, it returns nil: the leader
+// goes on, and the election calls Fenced again.
 func Fenced(ctx context.Context, record interface{ Holds(context.Context) error }, log *slog.Logger) error {
 	err := record.Holds(ctx)
 	if err != nil && !errors.Is(err, postgres.ErrFenced) {
-		log.Debug("it was not found out whether the record is still this recorder's; asking again", "error", config.Plain(err))
+		log.Debug("the check whether another recorder has taken over failed; retrying", "error", config.Plain(err))
 		return nil
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func TestADatabaseThatCannotBeAskedEndsNoLeader(t *testing.T) {
+func TestFencedReturnsNoErrorWhileTheDatabaseIsAway(t *testing.T) {
 	db := pgtest.Shared(t).New(t, pgtest.EmptyRecord)
 	sink, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL(), ClusterUID: "uid", ClusterName: "prod"})
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestADatabaseThatCannotBeAskedEndsNoLeader(t *testing.T) {
 }
 
 // A recorder may have been killed after it made the schema. Then the roles may lack their rights.
-func TestWhatARecordLacksIsMadeBeforeTheElection(t *testing.T) {
+func TestElectMakesAMissingSchemaAndMissingRights(t *testing.T) {
 	migrated := func(ctx context.Context, conn *pgx.Conn) error {
 		return migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler))
 	}

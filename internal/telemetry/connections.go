@@ -7,24 +7,24 @@ import (
 	"sync"
 )
 
-// mostConnections is more than probes and scrapes need.
-const mostConnections = 100
+// maxConnections is more than probes and scrapes need.
+const maxConnections = 100
 
-// connections keeps the number of open connections bounded. The oldest gives way to a new one: a client that opens many does
-// not keep a probe out.
+// connections bounds the number of open connections. It closes the oldest for a new one, so that a client with many connections does not block
+// a probe.
 type connections struct {
 	mu   sync.Mutex // protects open
 	open []net.Conn // oldest first
 }
 
-// changed is for http.Server.ConnState.
+// changed implements http.Server.ConnState.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		if len(c.open) == mostConnections {
-			_ = c.open[0].Close() // its goroutine finds out
+		if len(c.open) == maxConnections {
+			_ = c.open[0].Close() // its goroutine gets an error and ends
 			c.open = slices.Delete(c.open, 0, 1)
 		}
 		c.open = append(c.open, conn)

@@ -13,7 +13,7 @@ type Description struct{ Name, Help string }
 
 var descriptor = regexp.MustCompile(`fqName: "(kuberewind_[^"]+)", help: "([^"]*)"`)
 
-// Describe gives the recorder's own metrics, sorted by name.
+// Describe returns the recorder's own metrics, sorted by name.
 func Describe() []Description {
 	m := NewMetrics()
 	zero := func() float64 { return 0 }
@@ -27,7 +27,7 @@ func Describe() []Description {
 		m.Registry.Describe(descriptors)
 	}()
 	for d := range descriptors {
-		// A Desc tells its name in no other way.
+		// A Desc has no other method that returns its name.
 		if match := descriptor.FindStringSubmatch(d.String()); match != nil {
 			found = append(found, Description{Name: match[1], Help: match[2]})
 		}

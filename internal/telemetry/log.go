@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// NewLogger logs to w as text, coloured on a terminal, or as JSON.
+// NewLogger returns a logger that writes to w as JSON or as text. On a terminal, the text is coloured.
 func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: short}))
@@ -22,7 +22,7 @@ func NewLogger(w io.Writer, format string, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: short}))
 }
 
-// short bounds what a server gave, such as a resource version of 200,000 digits.
+// short shortens long values, such as a resource version of 200,000 digits from a server.
 func short(_ []string, a slog.Attr) slog.Attr {
 	text := ""
 	switch value := a.Value.Any().(type) {
@@ -37,7 +37,7 @@ func short(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// IsTerminal says whether a person reads w: it is the file of a terminal, or names that as its own.
+// IsTerminal reports whether w has the file descriptor of a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -1,5 +1,5 @@
-// Package telemetry is what the recorder says of itself while it runs: metrics, health and logs. Nothing is global:
-// the registry, the handler and the logger are made once by the composition root and handed down.
+// Package telemetry provides the recorder's metrics, health checks and logs. It has no global state: the composition root makes the registry,
+// the handler and the logger once, and passes them on.
 package telemetry
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics are the recorder's own. Streams are labelled by group and resource.
+// Metrics holds the recorder's own metrics. Metrics of a stream have the labels group and resource.
 type Metrics struct {
 	Registry *prometheus.Registry
 
@@ -42,7 +42,7 @@ type Metrics struct {
 	DatabaseOutdated prometheus.Gauge
 }
 
-// NewMetrics registers everything, the Go runtime's and the process's collectors included.
+// NewMetrics registers all metrics, including those of the Go runtime and the process.
 func NewMetrics() *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -77,7 +77,7 @@ func NewMetrics() *Metrics {
 		CommitSeconds: f.NewHistogram(prometheus.HistogramOpts{Name: "kuberewind_sink_commit_seconds",
 			Help: "Time of one commit, retries included.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}),
 		CommitRetries: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_sink_commit_retries_total",
-			Help: "Commits tried again, by SQLSTATE or cause."}, []string{"cause"}),
+			Help: "Retries of commits, by SQLSTATE or cause."}, []string{"cause"}),
 		Lag: f.NewHistogram(prometheus.HistogramOpts{Name: "kuberewind_delta_lag_seconds",
 			Help: "Time from the observation of a delta to its commit.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 18)}),
 		Skipped: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_deltas_skipped_total",
@@ -95,21 +95,21 @@ func NewMetrics() *Metrics {
 		Leader: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_leader",
 			Help: "1 while this recorder records its cluster, 0 while it stands by."}),
 		SpoolFailing: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_spool_failing",
-			Help: "1 while the spool on disk cannot be written, because it is full or its disk is: once the queue is full, the watches are held back. 0 again when it can be, or when nothing waits that has to be spooled."}),
+			Help: "1 while the spool cannot be written, because it or its disk is full; when the queue is full, too, the watches pause. 0 again when the spool can be written, or no entry needs it."}),
 		SpoolSetAside: f.NewCounter(prometheus.CounterOpts{Name: "kuberewind_spool_set_aside_total",
 			Help: "Spools, or parts of them, that were damaged or overtaken and were set aside."}),
 		DatabaseOutdated: f.NewGauge(prometheus.GaugeOpts{Name: "kuberewind_database_outdated",
-			Help: "1 while the embedded PostgreSQL runs from files that were replaced on disk, by an upgrade for example; the recorder restarts it when no session of others would be cut."}),
+			Help: "1 while the embedded PostgreSQL runs from files that were replaced on disk, by an upgrade for example; the recorder restarts it when that cuts no session of another program."}),
 	}
 }
 
-// OpenGaps registers a gauge that counts them when it is scraped.
+// OpenGaps registers a gauge that counts the open gaps at each scrape.
 func (m *Metrics) OpenGaps(open func() float64) {
 	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_gaps_open",
-		Help: "Streams that have an open gap: what happens there cannot be seen."}, open)
+		Help: "Streams that have an open gap: their changes cannot be seen."}, open)
 }
 
-// Spool registers gauges that read the spool's state when they are scraped.
+// Spool registers gauges that read the state of the spool at each scrape.
 func (m *Metrics) Spool(bytes, entries, oldestSeconds func() float64) {
 	f := promauto.With(m.Registry)
 	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_spool_bytes",
@@ -120,7 +120,7 @@ func (m *Metrics) Spool(bytes, entries, oldestSeconds func() float64) {
 		Help: "Age of the oldest entry on disk."}, oldestSeconds)
 }
 
-// Queue registers gauges that read the queue when they are scraped.
+// Queue registers gauges that read the state of the queue at each scrape.
 func (m *Metrics) Queue(bytes, entries, oldestSeconds, blockedSeconds func() float64) {
 	f := promauto.With(m.Registry)
 	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_queue_bytes",
@@ -130,5 +130,5 @@ func (m *Metrics) Queue(bytes, entries, oldestSeconds, blockedSeconds func() flo
 	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuberewind_queue_oldest_seconds",
 		Help: "Age of the oldest entry that waits."}, oldestSeconds)
 	f.NewCounterFunc(prometheus.CounterOpts{Name: "kuberewind_queue_blocked_seconds_total",
-		Help: "Time for which the full queue held streams back."}, blockedSeconds)
+		Help: "Time for which streams waited because the queue was full."}, blockedSeconds)
 }

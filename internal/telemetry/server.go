@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A Check gives a word for the state when that is well, else what is wrong.
+// Check returns a word for a healthy state, or an error.
 type Check func() (state string, err error)
 
 // Server answers /metrics, /healthz and /readyz on one address.
@@ -20,7 +20,7 @@ type Server struct {
 	http     *http.Server
 }
 
-// Listen binds the address. Healthy says whether the process should live on, ready whether it does what it is there for.
+// Listen binds the address. Healthy checks whether the process should go on, ready whether it does its work.
 func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -33,7 +33,7 @@ func Listen(address string, metrics *Metrics, healthy, ready Check) (*Server, er
 	return newServer(listener, mux), nil
 }
 
-// newServer bounds how long a connection lives and how many there are: any Pod may open some.
+// newServer bounds the duration and the number of connections, because any Pod may open some.
 func newServer(listener net.Listener, handler http.Handler) *Server {
 	open := connections{}
 	return &Server{listener: listener, http: &http.Server{
@@ -53,16 +53,16 @@ func probe(check Check) http.Handler {
 	})
 }
 
-// Address is where the server listens.
+// Address returns the address on which the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Close stops listening, be it that Serve was called or not.
+// Close stops listening, whether Serve was called or not.
 func (s *Server) Close() {
-	_ = s.http.Close() // a client that asks for metrics now gets none either way
+	_ = s.http.Close() // a client gets no answer now in any case
 	_ = s.listener.Close()
 }
 
-// Serve blocks until ctx ends.
+// Serve serves until ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener whose connections are in memory: time passes in them as the test says.
+// pipes is a listener with connections in memory, which use the clock of synctest.
 type pipes struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -107,10 +107,10 @@ func TestAConnectionThatIsIdleOrSlowIsCut(t *testing.T) {
 	})
 }
 
-func TestTheOldestConnectionGivesWay(t *testing.T) {
+func TestTheOldestConnectionIsClosedForANewOne(t *testing.T) {
 	serveInBubble(t, func(l *pipes) {
 		var open []net.Conn
-		for range mostConnections + 3 {
+		for range maxConnections + 3 {
 			conn := l.dial()
 			requireAnswer(t, conn)
 			open = append(open, conn)

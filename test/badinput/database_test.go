@@ -93,7 +93,7 @@ func TestAnOutageOfTheDatabaseInMidBatchIsSatOutAndNothingIsLost(t *testing.T) {
 			release()
 			cms.create("c").update(3)
 			a.delete()
-			r.await(t, append(fault.words, "level=WARN", "the database does not take what is queued; trying again")...)
+			r.await(t, append(fault.words, "level=WARN", "the database did not commit the queued deltas; retrying")...)
 			a.update(1)
 			fault.end(t, db)
 			record := open(t, db)
@@ -136,7 +136,7 @@ func TestAFullDiskIsSatOutAndNothingIsLost(t *testing.T) {
 	}
 	a.update(2)
 	// disk_full: PostgreSQL has other words if half a page still fits.
-	r.await(t, "level=WARN", "the database does not take what is queued; trying again", "SQLSTATE 53100")
+	r.await(t, "level=WARN", "the database did not commit the queued deltas; retrying", "SQLSTATE 53100")
 	a.update(1)
 	db.Server().FreeDisk(t)
 	record.awaitCount(cms, 9)
@@ -171,7 +171,7 @@ func TestAQueueThatIsFullHoldsTheWatchBackAndNothingIsLost(t *testing.T) {
 	for i := range 20 {
 		cms.write("MODIFIED", "a", cms.object("a", a.uid, fmt.Sprintf(`,"data":{"n":"%d","v":%q}`, i, value)))
 	}
-	r.await(t, "level=WARN", "trying again", "not currently accepting connections")
+	r.await(t, "level=WARN", "the database did not commit the queued deltas; retrying", "not currently accepting connections")
 	db.AllowConnections(t)
 	record := open(t, db)
 	record.awaitCount(cms, 21)

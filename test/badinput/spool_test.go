@@ -270,7 +270,7 @@ func TestWithoutAFolderForTheSpoolTheWatchesAreHeldBack(t *testing.T) {
 	db.RefuseConnections(t)
 	db.CutConnections(t)
 	flood(cms, a, 20)
-	r.await(t, "level=WARN", "trying again")
+	r.await(t, "level=WARN", "the database did not commit the queued deltas; retrying")
 	db.AllowConnections(t)
 	record := open(t, db)
 	record.awaitCount(cms, 21)
