@@ -38,7 +38,7 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	if streams.Unverified, err = prior.Unproven(ctx); err != nil {
 		return err
 	}
-	if streams.Reversals, err = prior.Untold(ctx); err != nil {
+	if streams.Reversals, err = prior.Unnotified(ctx); err != nil {
 		return err
 	}
 	streams.Before = filterOf(r.sink.Info().Config)

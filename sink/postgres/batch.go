@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Batch is what Encode made of some items: the rows of one transaction. It belongs to the sink, and is valid until Commit
-// has returned without an error; its memory is used again then.
+// A Batch holds the rows that Encode made of some items, for one transaction. It belongs to the sink and is valid until
+// Commit returns without an error. After that, the sink reuses its memory.
 type Batch struct {
-	before head // that the compare-and-swap expects
-	after  head // that the batch leaves
+	before head // the head that the compare-and-swap expects
+	after  head // the head after the commit
 	copies copies
 
 	lives    []life
@@ -21,7 +21,7 @@ type Batch struct {
 	gaps     []gapChange
 	excluded map[excludedKey]excludedRow
 	days     []dayRow
-	sweep    *sweepRow // nil for none
+	sweep    *sweepRow // nil if no sweep is complete
 	stats    EncodeStats
 	changed  bool // whether there is anything to commit
 	notes    notes
@@ -30,16 +30,16 @@ type Batch struct {
 	touched []*gap
 }
 
-// notes are what a commit writes of the recorder into the head.
+// notes are what a commit writes about the recorder into the head.
 type notes struct {
 	offset   Offset
-	verified *time.Time // for heads.verified_at, nil to leave that
+	verified *time.Time // for heads.verified_at; nil keeps the value there
 }
 
-// copies are the rows of a batch that COPY sends.
+// copies are the rows of a batch that are sent by COPY.
 type copies struct{ deltas, lives, living, ends copyBuffer }
 
-// size is that of the rows as they are sent.
+// size returns the size of the rows as they are sent, in bytes.
 func (c *copies) size() int {
 	return len(c.deltas.b) + len(c.lives.b) + len(c.living.b) + len(c.ends.b)
 }
@@ -68,14 +68,14 @@ type excludedKey struct {
 	uid    types.UID
 }
 
-// An excludedRow is a row of exclusions that is to be there after the batch, or not to be.
+// An excludedRow says whether a row of exclusions exists after the batch, and what it holds.
 type excludedRow struct {
 	present         bool
 	namespace, name string
 	at              int64
 }
 
-// A dayRow is what a batch adds to a row of days.
+// A dayRow is a batch's change to a row of days.
 type dayRow struct {
 	day               int32 // since 1970
 	created           bool
@@ -83,25 +83,25 @@ type dayRow struct {
 	firstAt, lastAt   int64
 }
 
-// Empty reports whether there is nothing to commit, because all was recorded already.
+// Empty reports whether there is nothing to commit, because everything was already recorded.
 func (b *Batch) Empty() bool { return !b.changed }
 
-// Rows is the number of deltas in it.
+// Rows returns the number of deltas in the batch.
 func (b *Batch) Rows() int { return b.stats.Rows }
 
-// Bytes is the size of its rows as they are sent.
+// Bytes returns the size of the rows as they are sent.
 func (b *Batch) Bytes() int { return b.copies.size() }
 
-// LastSeq is the seq of the last delta up to and with this batch.
+// LastSeq returns the seq of the last delta up to and including this batch.
 func (b *Batch) LastSeq() int64 { return b.after.seq }
 
-// Observed is when the last thing in it was observed.
+// Observed returns when the last item of the batch was observed.
 func (b *Batch) Observed() time.Time { return micros(b.after.observed) }
 
-// firstSeq is the seq of its first delta, if it has any.
+// firstSeq returns the seq of the first delta of the batch, if it has any.
 func (b *Batch) firstSeq() int64 { return b.before.seq + 1 }
 
-// maxSpare bounds the buffer that is kept for the next batch: 32 MiB.
+// maxSpare bounds the buffer that the sink keeps for the next batch: 32 MiB.
 const maxSpare = 32 << 20
 
 // reset empties the batch and keeps its memory.
@@ -121,7 +121,7 @@ func (b *Batch) reset() {
 	}
 }
 
-// life gives the life of that object_id, nil if it began before the batch.
+// life returns the life with this object_id, or nil if it began before the batch.
 func (b *Batch) life(objectID int64) *life {
 	i, ok := slices.BinarySearchFunc(b.lives, objectID, func(l life, id int64) int { return cmp.Compare(l.ObjectID, id) })
 	if !ok {
@@ -134,7 +134,7 @@ func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// dayOf gives the UTC day since 1970 of a time in microseconds.
+// dayOf returns the UTC day of a time, as days since 1970. The time is in microseconds since 1970.
 func dayOf(micros int64) int32 {
 	day := micros / microsPerDay
 	if micros%microsPerDay < 0 {
@@ -143,5 +143,5 @@ func dayOf(micros int64) int32 {
 	return int32(day)
 }
 
-// dayText is a day as SQL takes it, whatever the session's time zone is.
+// dayText spells a day for SQL. The time zone of the session does not matter.
 func dayText(day int32) string { return micros(int64(day) * microsPerDay).Format(time.DateOnly) }

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A fleet is a set of pods of about 5 KB, of which each has a status that changes.
+// A fleet is a set of pods of about 5 KB each, whose status changes.
 type fleet struct {
 	stream  *Stream
 	pods    []*object
@@ -44,7 +44,7 @@ func (f *fleet) render(t testing.TB, o *object) {
 	o.doc = doc
 }
 
-// updates gives n updates, of one pod after the other.
+// updates returns n updates, of one pod after the other.
 func (f *fleet) updates(t testing.TB, n int) []Item {
 	items := make([]Item, n)
 	for i := range items {
@@ -124,7 +124,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportMetric(float64(cpu)/float64(time.Microsecond)/float64(rows), "cpu-µs/row")
 }
 
-// BenchmarkEncodeAndCommit encodes one batch while the one before is committed.
+// BenchmarkEncodeAndCommit encodes one batch while the previous batch is committed.
 func BenchmarkEncodeAndCommit(b *testing.B) {
 	r := record(b, newDatabase(b))
 	f := newFleet(b, r.pods(), benchPods)
@@ -162,7 +162,7 @@ func BenchmarkEncodeAndCommit(b *testing.B) {
 	b.ReportMetric(float64(cpuTime()-cpu)/float64(time.Microsecond)/float64(len(batches)*benchBatch), "cpu-µs/row")
 }
 
-// cpuTime is what this process has used: unlike the clock, it does not depend on what else the machine does.
+// cpuTime returns the CPU time that this process has used. Unlike the clock, it does not depend on other processes.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -187,7 +187,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64(benchPods)*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 }
 
-// BenchmarkMemoryOfKnownObjects states what a living object takes.
+// BenchmarkMemoryOfKnownObjects measures the memory of a living object.
 func BenchmarkMemoryOfKnownObjects(b *testing.B) {
 	r := record(b, newDatabase(b))
 	st := r.pods()

@@ -8,22 +8,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A ClockStep is what three clocks showed when one of them was found to have stepped.
+// A ClockStep holds the times that three clocks showed when the recorder found that one of them had stepped.
 type ClockStep struct {
-	Record   time.Time // that of the record, before
-	Recorder time.Time // that of the recorder's host
+	Record   time.Time // the record's time, before the step
+	Recorder time.Time // the time of the recorder's host
 	Database time.Time
-	Adopted  bool // whether the record goes on by the host's
+	Adopted  bool // whether the record continues with the time of the host
 }
 
-// ReadClocks asks the database for its time, and for that at which the record of a cluster ends: zero where there is none.
+// ReadClocks returns the database's time, and the time at which the record of a cluster ends. The second is zero if the
+// cluster has no record.
 func ReadClocks(ctx context.Context, conn *pgx.Conn, clusterUID string) (database, record time.Time, err error) {
 	var ends *time.Time
 	err = conn.QueryRow(ctx, `
 		SELECT clock_timestamp(), (SELECT h.observed_at FROM kuberewind.heads h JOIN kuberewind.clusters c USING (cluster) WHERE c.uid = $1)`,
 		clusterUID).Scan(&database, &ends)
 	if err != nil {
-		return database, record, fmt.Errorf("ask the database for its time: %w", explain(err))
+		return database, record, fmt.Errorf("read the database's time: %w", explain(err))
 	}
 	if ends != nil {
 		record = *ends
@@ -31,15 +32,15 @@ func ReadClocks(ctx context.Context, conn *pgx.Conn, clusterUID string) (databas
 	return database, record, nil
 }
 
-// DatabaseTime asks the database for its time.
+// DatabaseTime returns the database's time.
 func (s *Sink) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 	if err := s.tenure.pool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
-		return now, fmt.Errorf("ask the database for its time: %w", explain(err))
+		return now, fmt.Errorf("read the database's time: %w", explain(err))
 	}
 	return now, nil
 }
 
-// RecordClock puts a step of the clock on record. The error may be ErrFenced. It may be called from any goroutine.
+// RecordClock records a step of a clock. The error may be ErrFenced. Any goroutine may call it.
 func (s *Sink) RecordClock(ctx context.Context, step ClockStep) error {
 	err := pgx.BeginFunc(ctx, s.tenure.pool, func(tx pgx.Tx) error {
 		head, err := s.tenure.hold(ctx, tx)

@@ -16,14 +16,16 @@ import (
 
 var (
 	errOutOfOrder = errors.New("batches were committed out of order")
-	// errLate is the cause with which one attempt is given up.
+	// errLate is the cause with which the sink cancels an attempt that takes too long.
 	errLate = errors.New("the database did not answer in time")
 )
 
-// Commit writes a batch: whole, once, and after the batch before it. While the database is away, full, read-only or busy, it
-// tries again until ctx ends. Nothing is dropped. The error is ErrFenced if another writer has taken over, and ErrSetBack if
-// the database has lost what was committed. Any other error would not change with another try; ClassOf tells. If ctx ends
-// while a transaction is being committed, the outcome is unknown, and the next Open finds out.
+// Commit writes a batch in one transaction, once, and after the previous batch. If the database is away, full,
+// read-only or busy, Commit retries until ctx ends. It drops nothing.
+//
+// The error is ErrFenced if another writer has taken over, and ErrSetBack if the database has lost commits. A retry
+// would not help with any other error; see ClassOf. If ctx ends during the commit of a transaction, the outcome is
+// unknown. The next Open reads it from the head.
 func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 	if b.Empty() {
 		return s.commitEmpty(ctx, b)
@@ -44,12 +46,12 @@ func (s *Sink) Commit(ctx context.Context, b *Batch) error {
 			Attempts: attempts, Latency: time.Since(begun),
 		})
 	}
-	s.tellGaps(b)
+	s.notifyGaps(b)
 	s.spare.keep(b)
 	return nil
 }
 
-// A committer writes batches in transactions, and tries again until each is in the database.
+// A committer writes batches in transactions. It retries each batch until it is in the database.
 type committer struct {
 	pool       *pgxpool.Pool
 	cluster    int32
@@ -92,8 +94,8 @@ func (c *committer) commit(ctx context.Context, b *Batch) (attempts int, err err
 	}
 }
 
-// maxPartitions bounds how often a batch is tried again without a pause because its partitions exist now. Without a bound, a
-// partition that does not help would be tried for ever.
+// maxPartitions bounds how often the committer retries a batch without a pause, after it has made the batch's
+// partitions. Without the bound, it would retry for ever if the partitions do not help.
 const maxPartitions = 3
 
 const (
@@ -101,8 +103,8 @@ const (
 	maxWait   = 5 * time.Second
 )
 
-// backoff doubles with each attempt, and varies by a half either way. So recorders that lost one server do not come back
-// together.
+// backoff doubles with each attempt. It varies by a half either way, so that recorders that lost one server do not all
+// return at once.
 func backoff(attempt int) time.Duration {
 	wait := min(firstWait<<min(attempt-1, 10), maxWait)
 	return wait/2 + rand.N(wait)
@@ -122,12 +124,12 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// attempt tries once. Each try after the first begins with asking whether one before it was committed after all (I7).
+// attempt makes one attempt. A retry first checks whether an earlier attempt was committed after all (I7).
 func (c *committer) attempt(ctx context.Context, b *Batch, again bool) error {
 	limited, cancel := context.WithTimeoutCause(ctx, c.patience, errLate)
 	defer cancel()
 	err := c.attemptWithin(limited, b, again)
-	// A deadline that is not ctx's is that of this attempt, of a connection's making, or of an answer.
+	// If ctx has not ended, the deadline belongs to this attempt, to connecting, or to one answer.
 	if err != nil && ctx.Err() == nil && (errors.Is(context.Cause(limited), errLate) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
 		// The network has probably cut all connections of the pool. Waiting for each of them would take as long again.
 		c.pool.Reset()
@@ -141,13 +143,13 @@ func (c *committer) attemptWithin(ctx context.Context, b *Batch, again bool) err
 	if err != nil {
 		return err
 	}
-	// A connection that is still in a transaction is closed by this, which rolls back.
+	// Release closes a connection that is still in a transaction, and the server rolls back.
 	defer conn.Release()
 	if b.Empty() {
 		return c.moveOffset(ctx, conn.Conn(), b)
 	}
 	if again {
-		done, err := c.settled(ctx, conn.Conn(), b)
+		done, err := c.isCommitted(ctx, conn.Conn(), b)
 		if err != nil || done {
 			return err
 		}
@@ -155,9 +157,9 @@ func (c *committer) attemptWithin(ctx context.Context, b *Batch, again bool) err
 	return c.write(ctx, conn.Conn(), b)
 }
 
-// settled reads the head to learn whether the batch is committed. A transaction that is still open on a lost connection holds
-// the head. FOR UPDATE waits until it has ended one way or the other.
-func (c *committer) settled(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
+// isCommitted reads the head to find out whether the batch is committed. An open transaction on a lost connection still
+// holds the head. FOR UPDATE waits until that transaction ends.
+func (c *committer) isCommitted(ctx context.Context, conn *pgx.Conn, b *Batch) (done bool, err error) {
 	now, err := readHead(ctx, conn, c.cluster, "FOR UPDATE")
 	switch {
 	case err != nil:
@@ -176,11 +178,11 @@ func displaced(now head, b *Batch) error {
 	if now.epoch == b.after.epoch {
 		why = ErrSetBack
 	}
-	return fmt.Errorf("%w: the head is at epoch %d, batch %d, seq %d, and this one, of epoch %d, was to follow batch %d, seq %d",
+	return fmt.Errorf("%w: the head is at epoch %d, batch %d, seq %d; this batch of epoch %d must follow batch %d, seq %d",
 		why, now.epoch, now.batch, now.seq, b.after.epoch, b.before.batch, b.before.seq)
 }
 
-// write is the transaction.
+// write runs the transaction of a batch.
 func (c *committer) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	if err := c.moveHead(ctx, conn, b); err != nil {
 		return err
@@ -201,8 +203,8 @@ func (c *committer) write(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	return conn.SendBatch(ctx, statementsOf(c.cluster, c.now(), b)).Close()
 }
 
-// moveHead begins the transaction with the compare-and-swap. I1: the position cannot pass a delta of another writer, or of a
-// batch that was not committed. In both cases no row is found, and nothing is written.
+// moveHead begins the transaction with the compare-and-swap (I1). If another writer has moved the head, or the previous
+// batch was not committed, the statement finds no row. Then nothing is written.
 func (c *committer) moveHead(ctx context.Context, conn *pgx.Conn, b *Batch) error {
 	batch := new(pgx.Batch)
 	batch.Queue("BEGIN")
@@ -233,7 +235,7 @@ func (c *committer) notFound(ctx context.Context, conn *pgx.Conn, b *Batch) erro
 	return displaced(now, b)
 }
 
-// copyRows writes rows: of the log, PostgreSQL needs half as much for them as for those of an INSERT.
+// copyRows writes rows by COPY. PostgreSQL needs half as much log for it as for an INSERT.
 func copyRows(ctx context.Context, conn *pgconn.PgConn, table, columns string, data *copyBuffer) error {
 	if data.rows == 0 {
 		return nil
@@ -243,7 +245,7 @@ func copyRows(ctx context.Context, conn *pgconn.PgConn, table, columns string, d
 		return fmt.Errorf("copy into %s: %w", table, err)
 	}
 	if tag.RowsAffected() != int64(data.rows) {
-		return fmt.Errorf("copy into %s: %d rows were sent, and the server took %d", table, data.rows, tag.RowsAffected())
+		return fmt.Errorf("copy into %s: sent %d rows, but the server took %d", table, data.rows, tag.RowsAffected())
 	}
 	return nil
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A comparer completes drafts. It is used by one goroutine at a time, and holds the memory that this needs.
+// A comparer completes drafts, and holds the memory for that. One goroutine uses it at a time.
 type comparer struct {
-	before  []byte // the version before
-	changes []byte // the patches of the drafts that are not settled yet
+	before  []byte // the previous version
+	changes []byte // the patches of the unfinished drafts
 	packed  []byte
 }
 
-// forget gives up the patches. What all comparers keep for the next ones is bounded as that of a batch is.
+// forget discards the patches. All comparers together keep at most as much memory for the next batch as a Batch does.
 func (c *comparer) forget() {
 	c.changes = c.changes[:0]
 	if cap(c.before)+cap(c.changes)+cap(c.packed) > maxSpare/maxComparers {
@@ -27,14 +27,15 @@ func (c *comparer) forget() {
 	}
 }
 
-// complete says in the row what the version is, and keeps its text. A draft before it in the same life is complete.
+// complete fills in what the row says of the version's text, and keeps the text for the next version. The previous
+// draft of the same life must be complete.
 func (c *comparer) complete(d *draft) {
 	if d.entry == nil {
 		return
 	}
 	before, change := c.change(d)
 	if d.known.rewritten() {
-		change = nil // It would be a change of a text that the record does not hold.
+		change = nil // It would change a text that the record does not hold.
 	}
 	d.judge(before, change)
 	d.content(change)
@@ -44,8 +45,9 @@ func (c *comparer) complete(d *draft) {
 	}
 }
 
-// change gives the version before, and the patch that makes of it this version, once the new resource version is in it: the row says that anyway. They are
-// nil where there is no version before, or where the patch does not give back what was served.
+// change returns the previous version, and the patch from it to this version. The patch does not set the resource
+// version, because the row holds it. Both are nil if there is no previous version, or if the patch does not reproduce
+// what the server served.
 func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	var err error
 	switch {
@@ -59,7 +61,7 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	start := len(c.changes)
 	if err == nil {
 		c.before = before[:0]
-		// I6: a patch is stored only if it gives the version that the server served.
+		// I6: a patch is stored only if it reproduces the version that the server served.
 		c.changes, err = patch.AppendRebasedDiff(c.changes, before, d.doc, fold.ResourceVersion, quoted(d.rv))
 	}
 	if err != nil {
@@ -69,10 +71,10 @@ func (c *comparer) change(d *draft) (before patch.Doc, change []byte) {
 	return before, c.changes[start:len(c.changes):len(c.changes)]
 }
 
-// judge says in the row who made a version of the one before, as far as managedFields prove it.
+// judge sets who made the version, as far as its managedFields prove it.
 func (d *draft) judge(before patch.Doc, change []byte) {
 	if d.known != nil && change == nil {
-		return // It cannot be compared.
+		return // The versions cannot be compared.
 	}
 	observed := time.UnixMicro(d.row.Observed)
 	verdict := evidence.Judge(evidence.Version{
@@ -90,7 +92,7 @@ func (d *draft) content(change []byte) {
 	keyframe = keyframe || d.known.day != d.entry.day
 	if change != nil {
 		safe, replaced := patch.SafeForSQL(change)
-		if safe[0] == '[' { // and not a text that says that the patch is too large for jsonb
+		if safe[0] == '[' { // otherwise it is a text that says that the patch is too large for jsonb
 			d.row.patch = safe
 		}
 		keyframe = keyframe || replaced || len(change) > len(d.doc)
@@ -105,7 +107,7 @@ func (d *draft) content(change []byte) {
 	}
 }
 
-// quoted gives a resource version as JSON, nil for none.
+// quoted returns a resource version as JSON, or nil for "".
 func quoted(rv string) patch.Doc {
 	if rv == "" {
 		return nil

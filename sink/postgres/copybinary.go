@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// A copyBuffer builds the data of a binary COPY: https://www.postgresql.org/docs/current/sql-copy.html. The rows are encoded
-// when they are made and not when they are sent, so a second attempt costs nothing, and no value passes through an interface.
+// A copyBuffer builds the data of a binary COPY: https://www.postgresql.org/docs/current/sql-copy.html. The encoder
+// fills it when it makes the rows, so a retry costs nothing, and no value passes through an interface.
 type copyBuffer struct {
 	b    []byte
 	rows int
 }
 
-// postgresEpoch is 2000-01-01 UTC, from which PostgreSQL counts, in microseconds since 1970.
+// postgresEpoch is the time from which PostgreSQL counts, 2000-01-01 UTC, in microseconds since 1970.
 const postgresEpoch = 946_684_800_000_000
 
-// copyTrailer takes the place of a field count at the end.
+// copyTrailer stands in place of a field count at the end of the data.
 const copyTrailer = -1
 
 func (c *copyBuffer) begin() {
@@ -26,7 +26,7 @@ func (c *copyBuffer) begin() {
 
 func (c *copyBuffer) end() { c.count(copyTrailer) }
 
-// fields begins a row.
+// fields begins a row of n fields.
 func (c *copyBuffer) fields(n int16) {
 	c.rows++
 	c.count(n)
@@ -43,7 +43,7 @@ func (c *copyBuffer) int2(n int16) {
 	c.b = binary.BigEndian.AppendUint16(c.b, uint16(n))
 }
 
-// code is a smallint that is NULL when 0.
+// code appends a smallint, or NULL for 0.
 func (c *copyBuffer) code(n int16) {
 	if n == 0 {
 		c.null()
@@ -62,7 +62,7 @@ func (c *copyBuffer) int8(n int64) {
 	c.b = binary.BigEndian.AppendUint64(c.b, uint64(n))
 }
 
-// time is a timestamptz, given in microseconds since 1970.
+// time appends a timestamptz, given in microseconds since 1970.
 func (c *copyBuffer) time(micros int64) { c.int8(micros - postgresEpoch) }
 
 func (c *copyBuffer) text(s string) {
@@ -73,7 +73,7 @@ func (c *copyBuffer) text(s string) {
 // oidText is PostgreSQL's number of the type text.
 const oidText = 25
 
-// texts is a text[] of one dimension that is NULL when empty.
+// texts appends a text[] of one dimension, or NULL if it is empty.
 func (c *copyBuffer) texts(all []string) {
 	if len(all) == 0 {
 		c.null()
@@ -84,7 +84,7 @@ func (c *copyBuffer) texts(all []string) {
 		size += 4 + len(s)
 	}
 	c.length(size)
-	for _, n := range []int{1, 0, oidText, len(all), 1} { // dimensions, whether there are NULLs, the type; of the dimension its length and its first index
+	for _, n := range []int{1, 0, oidText, len(all), 1} { // number of dimensions, whether there are NULLs, element type, length, first index
 		c.length(n)
 	}
 	for _, s := range all {
@@ -92,7 +92,7 @@ func (c *copyBuffer) texts(all []string) {
 	}
 }
 
-// name is a text that is NULL when empty.
+// name appends a text, or NULL if it is empty.
 func (c *copyBuffer) name(s string) {
 	if s == "" {
 		c.null()
@@ -101,7 +101,7 @@ func (c *copyBuffer) name(s string) {
 	c.text(s)
 }
 
-// bytes is a bytea or a json; nil is NULL.
+// bytes appends a bytea or a json, or NULL for nil.
 func (c *copyBuffer) bytes(b []byte) {
 	if b == nil {
 		c.null()
@@ -111,7 +111,7 @@ func (c *copyBuffer) bytes(b []byte) {
 	c.b = append(c.b, b...)
 }
 
-// jsonb is a version byte and the text; nil is NULL.
+// jsonb appends a version byte and the text, or NULL for nil.
 func (c *copyBuffer) jsonb(b []byte) {
 	if b == nil {
 		c.null()
@@ -121,7 +121,7 @@ func (c *copyBuffer) jsonb(b []byte) {
 	c.b = append(append(c.b, 1), b...)
 }
 
-// clean gives s as PostgreSQL's text can hold it: UTF-8 without NUL.
+// clean returns s in a form that PostgreSQL's text can hold: UTF-8 without NUL.
 func clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A database is one that holds an empty record.
+// A database holds an empty record.
 type database struct {
 	*pgtest.Database
 	url   string
@@ -35,14 +35,14 @@ func (db *database) exec(t testing.TB, sql string, args ...any) {
 	require.NoError(t, err, sql)
 }
 
-// one gives the only value of a query.
+// one returns the only value of a query.
 func one[T any](t testing.TB, db *database, sql string, args ...any) (value T) {
 	t.Helper()
 	require.NoError(t, db.admin.QueryRow(context.Background(), sql, args...).Scan(&value), sql)
 	return value
 }
 
-// all gives the only column of a query.
+// all returns the only column of a query.
 func all[T any](t testing.TB, db *database, sql string, args ...any) []T {
 	t.Helper()
 	rows, err := db.admin.Query(context.Background(), sql, args...)

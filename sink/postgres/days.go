@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// daysAhead and ensureEvery keep partitions ready: a database that could not make one has three days to be repaired.
+	// daysAhead and ensureEvery keep partitions ready. If the database cannot make one, the operator has three days to
+	// repair it.
 	daysAhead   = 3
 	ensureEvery = time.Hour
 )
@@ -22,7 +23,7 @@ type partitions struct {
 	ensured time.Time // when partitions were last made ahead
 }
 
-// ensureAhead makes the partitions of today and the days to come.
+// ensureAhead makes the partitions of today and of the next daysAhead days.
 func (p *partitions) ensureAhead(ctx context.Context) error {
 	now := p.now()
 	today := dayOf(now.UnixMicro())
@@ -35,7 +36,8 @@ func (p *partitions) ensureAhead(ctx context.Context) error {
 	return nil
 }
 
-// ensureSometimes makes partitions ahead once an hour. A failure is only told: a partition that is missing in the end is made on demand.
+// ensureSometimes makes partitions ahead, once an hour. It only logs a failure, because Commit makes a missing
+// partition on demand.
 func (p *partitions) ensureSometimes(ctx context.Context) {
 	if now := p.now(); now.Sub(p.ensured).Abs() < ensureEvery {
 		return
@@ -44,11 +46,11 @@ func (p *partitions) ensureSometimes(ctx context.Context) {
 	defer cancel()
 	if err := p.ensureAhead(limited); err != nil {
 		p.ensured = p.now()
-		p.log.WarnContext(ctx, "partitions could not be made ahead of need", "error", explain(err))
+		p.log.WarnContext(ctx, "making partitions ahead failed; a missing one is made on demand", "error", explain(err))
 	}
 }
 
-// ensurePatience bounds what making partitions ahead may hold up a commit.
+// ensurePatience bounds how long making partitions ahead may delay a commit.
 const ensurePatience = 10 * time.Second
 
 // ensureBatch makes the partitions that a batch needs.
@@ -61,7 +63,8 @@ func (p *partitions) ensureBatch(ctx context.Context, b *Batch) error {
 	return p.ensureDay(ctx, dayOf(b.after.observed))
 }
 
-// ensureDay is a transaction of its own, because the lock that it takes is held until its end.
+// ensureDay makes the partition of a day. It is a transaction of its own, because its lock is held until the
+// transaction ends.
 func (p *partitions) ensureDay(ctx context.Context, day int32) error {
 	_, err := p.pool.Exec(ctx, `SELECT kuberewind.ensure_day($1::date)`, dayText(day))
 	return err

@@ -4,8 +4,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// recorded reports whether the version is in the record already (I7). A watch that is resumed, or overlaps another, gives
-// versions again. Lists are compared by the queue, which knows what waits in it.
+// recorded reports whether the record already holds the version (I7). A watch that is resumed, or overlaps another,
+// repeats versions. The queue compares lists, because it knows its waiting entries.
 func (st *Stream) recorded(v *version) bool {
 	same := v.known != nil && v.known.isUID(v.uid)
 	if v.item.Source != delta.SourceWatch {
@@ -18,7 +18,7 @@ func (st *Stream) recorded(v *version) bool {
 		return v.digest == v.known.digest
 	case same:
 		return !delta.Passes(v.rv, v.known.rvText())
-	case st.buried.covers(v.uid, v.rv):
+	case st.ended.covers(v.uid, v.rv):
 		return true
 	}
 	// Several deletes may share the resource version at which the watch is resumed.
@@ -29,18 +29,18 @@ func fromList(source delta.Source) bool {
 	return source == delta.SourceList || source == delta.SourceRelist || source == delta.SourceSchema
 }
 
-// maxBuried is how many ended lives a stream remembers: more than a watch gives again when two overlap for a moment. Lives
-// that ended before the recorder started need not be remembered, since a watch is resumed after them.
-const maxBuried = 4096
+// maxEnded is how many ended lives a stream remembers. Two watches that overlap for a moment repeat fewer. The stream
+// need not remember lives that ended before the recorder started, because its watch resumes after them.
+const maxEnded = 4096
 
-// buried remembers the last lives that ended, so that a stretch of a watch that is given again does not begin them anew.
-type buried struct {
+// endedLives remembers the last lives that ended. So a repeated part of a watch does not begin them again.
+type endedLives struct {
 	ended map[[16]byte]uint64 // UID to the resource version of the end, 0 if that is not a number
 	order [][16]byte          // a ring
 	next  int
 }
 
-func (t *buried) add(uid, rv string) {
+func (t *endedLives) add(uid, rv string) {
 	packedUID, ok := packUID(uid)
 	if !ok {
 		return
@@ -48,19 +48,19 @@ func (t *buried) add(uid, rv string) {
 	if t.ended == nil {
 		t.ended = make(map[[16]byte]uint64)
 	}
-	if len(t.order) < maxBuried {
+	if len(t.order) < maxEnded {
 		t.order = append(t.order, packedUID)
 	} else {
 		delete(t.ended, t.order[t.next])
 		t.order[t.next] = packedUID
-		t.next = (t.next + 1) % maxBuried
+		t.next = (t.next + 1) % maxEnded
 	}
 	t.ended[packedUID], _ = packRV(rv)
 }
 
-// covers reports whether the version belongs to a life that ended. A UID comes back (I5) only if etcd is restored. Then a list
-// comes before what is served, and resource versions can be compared.
-func (t *buried) covers(uid, rv string) bool {
+// covers reports whether the version belongs to a life that ended. A UID returns (I5) only if etcd is restored. In that
+// case a list precedes the stream's events, and resource versions can be compared.
+func (t *endedLives) covers(uid, rv string) bool {
 	packedUID, ok := packUID(uid)
 	if !ok {
 		return false

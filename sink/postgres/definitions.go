@@ -12,9 +12,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A RecordedStream is a stream as it is on record. DefinitionUID is the UID of the last CustomResourceDefinition of its
-// resource, empty if none is on record. DefinitionEnd is the resource version with which that definition was deleted. It is
-// empty while the definition lives, and Pruned if the row of the deletion is no longer on record.
+// A RecordedStream is a stream on record. DefinitionUID is the UID of the last CustomResourceDefinition of its
+// resource, empty if none is on record. DefinitionEnd is the resource version with which that definition was deleted.
+// It is empty while the definition lives, and Pruned if the row of the deletion is no longer on record.
 type RecordedStream struct {
 	StreamSpec
 	Position                     string
@@ -22,16 +22,17 @@ type RecordedStream struct {
 	DefinitionUID, DefinitionEnd string
 }
 
-// Pruned stands for a resource version that is on record no more.
+// Pruned stands for a resource version that is no longer on record.
 const Pruned = "pruned"
 
-// endOfLife gives the resource version with which the life l of record_lives was deleted, and an empty text if it lives. $2 is Pruned.
+// endOfLife selects the resource version with which the life l of record_lives was deleted, or an empty text if it
+// lives. $2 is Pruned.
 const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 		SELECT x.rv FROM kuberewind.days y JOIN kuberewind.deltas_data x
 			ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
 		WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END`
 
-// Recorded gives all streams of the cluster that are on record.
+// Recorded returns all streams of the cluster that are on record.
 func (p *Prior) Recorded(ctx context.Context) ([]RecordedStream, error) {
 	rows, err := p.pool.Query(ctx, `
 		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
@@ -56,19 +57,19 @@ func (p *Prior) Recorded(ctx context.Context) ([]RecordedStream, error) {
 	return streams, nil
 }
 
-// DefinedLives is what the record knows of the definitions of a resource.
+// DefinedLives holds what the record knows of the definitions of a resource.
 type DefinedLives struct {
 	Lives []DefinedLife // newest first
-	UpTo  string        // resource version up to which all definitions are on record, empty if that is not known
-	Blind bool          // others may have been missed after the position of the resource, or since that was put on record, in a gap of the definitions
+	UpTo  string        // all definitions up to this resource version are on record; empty if unknown
+	Blind bool          // a gap of the definitions may hide others: one after the resource's position, or since that was recorded
 }
 
-// DefinedLife is the life of a definition. Created is the resource version with which it was created. It is empty if nobody
-// watched that, or if the row is no longer on record. End is the resource version with which it was deleted, with the same
-// cases as DefinitionEnd.
+// DefinedLife is the life of a definition. Created is the resource version with which it was created. It is empty if no
+// stream saw the creation, or if the row is no longer on record. End is the resource version with which it was deleted,
+// with the same special cases as DefinitionEnd.
 type DefinedLife struct{ Created, End string }
 
-// DefinedBefore gives the definitions of a resource beside the one with a UID: the last hundred.
+// DefinedBefore returns the last hundred definitions of a resource, except the definition with a UID.
 func (p *Prior) DefinedBefore(ctx context.Context, group, resource string, uid types.UID) (*DefinedLives, error) {
 	d := new(DefinedLives)
 	rows, err := p.pool.Query(ctx, `
@@ -104,13 +105,13 @@ func (p *Prior) DefinedBefore(ctx context.Context, group, resource string, uid t
 	return d, nil
 }
 
-// A Definition is a CustomResourceDefinition on record. Its name is the resource and its group. Created is the resource
-// version with which it was created.
+// A Definition is a CustomResourceDefinition on record. Name is its resource and group. Created is the resource version
+// with which it was created.
 type Definition struct{ Name, UID, Created string }
 
-// Unfollowed gives the living definitions, created in the last day of the record, whose resources have no stream. The recorder
-// that recorded such a definition ended before it followed the resource. Definitions that were there when the record began, or
-// were created while nobody watched, are left out.
+// Unfollowed returns the living definitions, created in the last day of the record, whose resources have no stream. The
+// recorder that recorded such a definition ended before it followed the resource. Unfollowed omits definitions that
+// existed when the record began, and definitions that were created while no recorder watched.
 func (p *Prior) Unfollowed(ctx context.Context) ([]Definition, error) {
 	rows, err := p.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStream(t *testing.T) {
+func TestUnfollowedFindsYoungLivingDefinitionsWithoutAStream(t *testing.T) {
 	r := record(t, newDatabase(t))
 	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
 	r.commit(listed(definitions, delta.SourceList, made(t, "", "listed.example.com", "u1", "11", `1`)), replacedBy(definitions, "first_list", "11"))
@@ -25,15 +25,15 @@ func TestDefinitionsAreUnfollowedThatWereCreatedInTheLastDayAndLiveAndHaveNoStre
 	followed := r.stream(StreamSpec{Group: "example.com", Resource: "followed", Kind: "Followed"})
 	r.commit(replacedBy(followed, "first_list", "18"))
 	again := r.stream(StreamSpec{Group: "example.com", Resource: "again", Kind: "Again"})
-	r.commit(replacedBy(again, "first_list", "9"))                                 // under a definition before
-	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // and nothing of it is on record
+	r.commit(replacedBy(again, "first_list", "9"))                                 // under an earlier definition
+	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // but with no list on record
 	r.reopen()
 	found, err := r.sink.Prior().Unfollowed(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}, {"again.example.com", "u19", "19"}}, found)
 }
 
-func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testing.T) {
+func TestTheVersionOfADefinitionsEndIsKnownWhileItIsOnRecord(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 	definitions := r.stream(spec)
@@ -65,7 +65,7 @@ func TestWithWhichVersionADefinitionEndedIsKnownForAsLongAsItIsOnRecord(t *testi
 	require.Equal(t, Pruned, ended())
 }
 
-func TestEarlierDefinitionsAreKnownAsFarAsTheyAreOnRecord(t *testing.T) {
+func TestEarlierDefinitionsAreKnownWhileTheyAreOnRecord(t *testing.T) {
 	r := record(t, newDatabase(t))
 	definitions := r.stream(StreamSpec{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition"})
 	r.commit(replacedBy(definitions, "first_list", "10"))
@@ -86,12 +86,12 @@ func TestEarlierDefinitionsAreKnownAsFarAsTheyAreOnRecord(t *testing.T) {
 	r.commit(bookmark(definitions, "20"))
 	require.Equal(t, DefinedLives{Lives: []DefinedLife{one}, UpTo: "20"}, before("u2"))
 	r.commit(interruptedBy(definitions, "expired", ""), listed(definitions, delta.SourceRelist, made(t, "", "things.example.com", "u2", "25", `1`)))
-	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, Blind: true}, before("u3"), "a list is on record in part")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, Blind: true}, before("u3"), "a part of a list is on record")
 	r.commit(replacedBy(definitions, "expired", "30"))
-	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30", Blind: true}, before("u3"), "another may have been missed")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30", Blind: true}, before("u3"), "the gap may hide another definition")
 	r.now = r.now.Add(time.Second)
 	r.commit(bookmark(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "28"))
-	require.True(t, before("u3").Blind, "that is known since, and is older")
+	require.True(t, before("u3").Blind, "the position was recorded later, but is older than the end of the gap")
 	r.commit(bookmark(r.stream(StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing"}), "40"))
-	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30"}, before("u3"), "and not since")
+	require.Equal(t, DefinedLives{Lives: []DefinedLife{{"", ""}, one}, UpTo: "30"}, before("u3"), "the position is newer than the gap")
 }

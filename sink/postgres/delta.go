@@ -10,11 +10,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// keyframeEvery is the number of versions after which an object is stored whole: the longest chain of patches that a reader
-// has to fold is one shorter. Between 32 and 128 it hardly changes the size of the record, since most objects have few versions.
+// keyframeEvery is the number of versions after which an object is stored whole. So a reader folds at most 63 patches.
+// Between 32 and 128 the number hardly changes the size of the record, because most objects have few versions.
 const keyframeEvery = 64
 
-// A version is one version of an object that is about to be recorded.
+// A version is one version of an object, before it is recorded.
 type version struct {
 	item            *Item
 	kind, source    int16
@@ -22,8 +22,8 @@ type version struct {
 	uid, rv         string
 	doc             patch.Doc
 	digest          [16]byte
-	known           *entry // the version before it in the same life, nil for the first
-	pending         *draft // of known, nil if that is no draft any more
+	known           *entry // the previous version of the same life, nil for the first
+	pending         *draft // the draft of known, nil if it is no longer a draft
 }
 
 func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
@@ -47,7 +47,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 		return nil
 	}
 	if v.known != nil && !v.known.isUID(v.uid) {
-		// I5: the name has a new UID, so the old life is over, though nothing was served that said so.
+		// I5: the name has a new UID, so the old life is over, although the server did not report its end.
 		if err := e.drafts.endUnseen(b, st, &v); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (v *version) read(o Object) error {
 	return nil
 }
 
-// vanished records that an object is no longer there, with nothing that the server said about its end.
+// vanished records that an object no longer exists, although the server did not report its end.
 func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	it := v.item
 	if it.Type != delta.Deleted {
@@ -83,7 +83,7 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	v.rv = clean(it.RV)
 	e.drafts.find(st, v)
 	if v.known == nil || (it.UID != "" && !v.known.isUID(clean(string(it.UID)))) {
-		b.stats.Skipped++ // I7: its end is recorded.
+		b.stats.Skipped++ // I7: its end is already recorded.
 	} else {
 		e.begun(b, st, it.Source)
 		if err := e.drafts.endUnseen(b, st, v); err != nil {
@@ -94,9 +94,9 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	return nil
 }
 
-// endUnseen ends the life of v.known with a row of its own, which repeats the digest of the last version.
+// endUnseen ends the life of v.known with an additional row. The row repeats the digest of the last version.
 func (ds *drafts) endUnseen(b *Batch, st *Stream, v *version) error {
-	if err := ds.again(b, st, v); err != nil {
+	if err := ds.addKeyframe(b, st, v); err != nil {
 		return err
 	}
 	d := ds.add(b, st, v)
@@ -106,17 +106,17 @@ func (ds *drafts) endUnseen(b *Batch, st *Stream, v *version) error {
 	return nil
 }
 
-// endLife ends the life to which the draft belongs.
+// endLife ends the life of the draft.
 func (ds *drafts) endLife(b *Batch, d *draft, uid string) {
 	d.ends = true
 	b.endings = append(b.endings, ending{End: chain.End{ObjectID: d.row.ObjectID, Seq: d.row.Seq}, stream: d.row.Stream})
 	if born := b.life(d.row.ObjectID); born != nil {
 		born.ended = true
 	}
-	d.stream.buried.add(uid, d.rv)
+	d.stream.ended.add(uid, d.rv)
 }
 
-// record stores the version, and makes it the known one.
+// record stores the version, and makes it the known version.
 func (ds *drafts) record(b *Batch, st *Stream, v *version) {
 	d := ds.add(b, st, v)
 	d.row.Digest = v.digest

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// kept encodes and commits items, and gives what became of them.
+// kept encodes and commits items, and returns what Encode counted.
 func (r *recording) kept(items ...Item) EncodeStats {
 	r.t.Helper()
 	b := r.encode(items...)
@@ -36,7 +36,7 @@ func TestVersionsOnRecordAreSkipped(t *testing.T) {
 	require.Equal(t, 3, again.stats.Skipped)
 	require.True(t, again.Empty())
 	require.NoError(t, r.sink.Commit(t.Context(), again))
-	require.Equal(t, int64(2), one[int64](t, r.db, `SELECT batch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "nothing is committed for it")
+	require.Equal(t, int64(2), one[int64](t, r.db, `SELECT batch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "a skipped version needs no commit")
 	require.Equal(t, "12 13", r.position(pods))
 	r.commit(bookmark(pods, "20"))
 	require.Len(t, r.history(), 3)
@@ -59,12 +59,12 @@ func TestResourceVersionsThatAreNotNumbersAreComparedForEqualityOnly(t *testing.
 	require.Equal(t, "a", known.(KnownObject).GetResourceVersion())
 }
 
-func TestResourceVersionsThatAreNotOfOneOrderLoseNothing(t *testing.T) {
+func TestVersionsAreNotLostIfResourceVersionsHaveNoCommonOrder(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
 	r.commit(replacedBy(st, delta.CauseFirstList, "10"), watched(st, delta.Added, made(t, "", "x", newUID(), "100", `1`)))
 	require.Equal(t, 1, r.kept(watched(st, delta.Added, made(t, "", "y", newUID(), "3", `1`))).Rows, "an aggregated API may count for each object")
-	require.Equal(t, "100 100", r.position(st), "and the position does not go back")
+	require.Equal(t, "100 100", r.position(st), "the position does not go back")
 }
 
 func TestObjectsWithoutUIDOrResourceVersionAreRecordedWhenTheyChange(t *testing.T) {
@@ -80,7 +80,7 @@ func TestObjectsWithoutUIDOrResourceVersionAreRecordedWhenTheyChange(t *testing.
 	require.Len(t, history, 4)
 }
 
-func TestNewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
+func TestANewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	old, fresh := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "x", newUID(), "15", `2`)
@@ -94,7 +94,7 @@ func TestNewUIDUnderAKnownNameEndsTheOldLifeFirst(t *testing.T) {
 	r.verify()
 }
 
-func TestDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
+func TestTheDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -106,7 +106,7 @@ func TestDeleteOfAnUnknownObjectIsALifeOfOneRow(t *testing.T) {
 	r.verify()
 }
 
-func TestObjectThatAListNoLongerHoldsIsDeletedByInference(t *testing.T) {
+func TestAnObjectMissingFromAListIsAnInferredDelete(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x := made(t, "a", "x", newUID(), "5", `1`)
@@ -121,7 +121,7 @@ func TestObjectThatAListNoLongerHoldsIsDeletedByInference(t *testing.T) {
 	r.verify()
 }
 
-func TestKeyframesComeWithFirstVersionsSyncsEvery64thVersionAndEachDay(t *testing.T) {
+func TestFirstVersionsSyncsEvery64thVersionAndEachDayAreKeyframes(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	uid := newUID()
@@ -147,7 +147,7 @@ func TestKeyframesComeWithFirstVersionsSyncsEvery64thVersionAndEachDay(t *testin
 	r.verify()
 }
 
-func TestPatchThatIsLargerThanTheObjectComesWithIt(t *testing.T) {
+func TestAPatchLargerThanTheObjectIsStoredWithTheObject(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	uid := newUID()
@@ -173,7 +173,7 @@ func TestTimeDoesNotGoBackWithSeq(t *testing.T) {
 	require.Equal(t, 0, one[int](t, r.db, `SELECT count(*) FROM kuberewind.pauses_data WHERE from_at > to_at`))
 }
 
-func TestOccurredIsWhatTheItemSaysElseWhenItWasObserved(t *testing.T) {
+func TestOccurredIsTakenFromTheItemOrElseFromObserved(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	estimated := watched(pods, delta.Added, made(t, "a", "x", newUID(), "1", `1`))
@@ -234,7 +234,7 @@ func TestAVersionWithoutAPatchIsStoredWholeAndReported(t *testing.T) {
 	require.False(t, history[2].HasObj)
 }
 
-func TestHazardousContentIsGivenBackExactly(t *testing.T) {
+func TestHazardousContentIsReadBackExactly(t *testing.T) {
 	r := record(t, newDatabase(t))
 	things := r.pods()
 	var want []patch.Doc
@@ -277,7 +277,7 @@ func TestTextsThatPostgreSQLCannotHoldAreReplaced(t *testing.T) {
 }
 
 // The API server bounds neither the length nor the characters of a role's name.
-func TestNamesThatTheRecordCannotHoldAsTheyAreLoseNothing(t *testing.T) {
+func TestObjectsWhoseNamesTheRecordCutsAreStillDistinct(t *testing.T) {
 	r := record(t, newDatabase(t))
 	st := r.pods()
 	long := noise(6000)
@@ -291,7 +291,7 @@ func TestNamesThatTheRecordCannotHoldAsTheyAreLoseNothing(t *testing.T) {
 	r.commit(items...)
 	held := all[string](t, r.db, `SELECT name FROM kuberewind.lives WHERE cluster = $1 ORDER BY object_id`, r.cluster())
 	require.Len(t, held[0], maxName)
-	require.NotEqual(t, held[0], held[1], "a digest tells them apart")
+	require.NotEqual(t, held[0], held[1], "their digests differ")
 	require.Equal(t, []string{"nul\uFFFDand more", "bad\uFFFDname", "plain"}, held[2:])
 	r.reopen()
 	st = r.pods()
@@ -321,11 +321,11 @@ func TestItemsThatMakeNoSenseAreRefused(t *testing.T) {
 		_, err := r.sink.Encode([]Item{it})
 		require.Error(t, err)
 		_, again := r.sink.Encode(nil)
-		require.Equal(t, err, again, "what was numbered will not be committed")
+		require.Equal(t, err, again, "the seqs that were given will not be committed")
 	}
 }
 
-func TestOneBatchMayHoldTwoDays(t *testing.T) {
+func TestABatchMayHoldTwoDays(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	before, after := watched(pods, delta.Added, made(t, "a", "x", newUID(), "1", `1`)), watched(pods, delta.Added, made(t, "a", "y", newUID(), "2", `1`))

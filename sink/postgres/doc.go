@@ -5,16 +5,18 @@
 //   - A commit is one transaction. Its first statement moves the cluster's head by compare-and-swap on epoch, seq and
 //     batch. Rows, lives, gaps and positions follow in it (I1). A writer that lost its epoch writes nothing and gets
 //     ErrFenced.
-//   - What is recorded already is skipped (I7). A watch may be resumed from any stored position, or give a stretch twice.
+//   - The sink skips items that are already recorded (I7). A watch may resume from any stored position, and may repeat
+//     events.
 //   - An object is its UID (I5): a new UID under a known name ends the old life before it begins its own.
-//   - Before a patch is stored, it is applied to the version before and compared with the version served (I6). If they
-//     differ, the whole object is stored instead.
+//   - Before the sink stores a patch, it applies the patch to the previous version and compares the result with the
+//     version served (I6). If they differ, it stores the whole object instead.
 //   - The first row of a life in a UTC day is a keyframe, so that each day's partition can be read by itself (I8).
-//   - A Sink never updates or deletes rows of deltas. An Erasing, which is the owner's, writes some anew.
-//   - Each batch has a digest chained to the one before. Package verify computes it again from the tables.
-//   - A position can be resumed from only while nothing of an unfinished list is on record (I3).
-//   - Nothing is dropped. Commit tries again while the database is away, full, read-only or busy, until its context ends.
-//     After an unknown outcome it reads the head to learn whether the transaction was committed.
+//   - A Sink never updates or deletes rows of deltas. An Erasing, which needs the owner's rights, rewrites some.
+//   - Each batch has a digest, chained to the digest of the previous batch. Package verify computes it again from the
+//     tables.
+//   - A stream can resume from its position only if no part of an unfinished list is on record (I3).
+//   - Nothing is dropped. Commit retries while the database is away, full, read-only or busy, until its context ends.
+//     After an unknown outcome it reads the head to find out whether the transaction was committed.
 //
 // # What it rejects, and why
 //
@@ -24,26 +26,27 @@
 //   - a cluster name that another cluster has;
 //   - a cluster whose Secrets were hidden with another key (I9).
 //
-// Encode refuses items that make no sense, such as a delta without object or of an unknown type. It cannot be used after that,
-// because what it numbered will not be committed.
+// Encode refuses items that make no sense, such as a delta without an object or of an unknown type. After that the sink
+// cannot be used, because the seqs that Encode gave will not be committed.
 //
 // # Goroutines
 //
 // Encode compares versions on as many goroutines as there are processors, up to eight, and waits for them. One of them
-// compares all versions of a life, in order. The package starts no others, except those of its connection pool. Close ends
+// compares all versions of a life, in order. The package starts no others, except in its connection pool. Close ends
 // these if Open made the pool.
 //
-// One goroutine calls Encode, and one calls Commit, in the order of the batches. They may be two goroutines, one batch apart.
-// Any goroutine may use Stream, RecordServer and the views of known objects.
+// One goroutine calls Encode, and one calls Commit, in the order of the batches. They may be two goroutines, one batch
+// apart. Any goroutine may use Stream, RecordServer and the views of known objects.
 //
 // # What it keeps in memory
 //
-// For each living object it keeps UID, resource version, digest, and the last version compressed. That takes about 240 bytes
-// and the compressed text. Patches are made against it. It is loaded when a stream is opened, by folding the record.
+// For each living object the sink keeps UID, resource version, digest, and the last version, compressed. That takes
+// about 240 bytes and the compressed text. Patches are made against it. The sink loads it when it opens a stream, by
+// folding the record.
 //
 // # Knobs
 //
-//   - Config.Patience, one minute: the time after which one attempt to commit is given up and tried again.
+//   - Config.Patience, one minute: the time after which Commit cancels an attempt and retries.
 //   - A keyframe is written for every 64th version of an object.
 //   - Partitions are made three days ahead, and when one is missing.
 package postgres

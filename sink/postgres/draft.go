@@ -9,22 +9,22 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A draft is a row that has its seq, but not yet what it says of the object's text. Giving seqs and moving the known state
-// have to be done in order. Comparing texts is most of the work, and is done object by object, on all processors.
+// A draft is a row that has its seq, but not yet the part that depends on the object's text. The encoder gives seqs and
+// moves the known state in order. Comparing texts is most of the work, and runs object by object, on all processors.
 type draft struct {
 	version
 	stream *Stream
 	row    row
-	entry  *entry // what is known of the object from now on; nil for a row that ends a life and shows no version
-	next   *draft // of the version after it in the same life, if that is in the batch, too
-	ends   bool   // the life
-	inGap  bool   // versions before it may be missing
+	entry  *entry // the object's known state from now on; nil if the row ends a life and shows no version
+	next   *draft // the next version of the same life, if this batch has it
+	ends   bool   // it ends the life
+	inGap  bool   // earlier versions may be missing
 
-	mismatched bool // there is no patch, though there is a version before
+	mismatched bool // there is a previous version, but no patch
 	mismatch   error
 }
 
-// An objectKey is where a stream has an object.
+// An objectKey is the place of an object in a stream.
 type objectKey struct {
 	stream          int32
 	namespace, name string
@@ -32,20 +32,20 @@ type objectKey struct {
 
 func (d *draft) key() objectKey { return objectKey{d.stream.id, d.namespace, d.name} }
 
-// drafts numbers the rows of a batch, keeps those that are not settled, and adds them to the batch in the order of seq.
+// drafts numbers the rows of a batch and keeps the unfinished rows. It adds them to the batch in the order of seq.
 type drafts struct {
 	cluster  int32
 	chain    *chain.Digester
 	mismatch func(Mismatch) // may be nil
 	lastDay  int32          // newest day that has a row in days
-	rewrote  atomic.Int64   // the last batch of a stream with objects that were redacted anew
+	rewrote  atomic.Int64   // the last batch of a stream with objects that were redacted again
 
-	all, lives []*draft // by seq; the first of each life
+	all, lives []*draft // all, by seq; and the first of each life
 	latest     map[objectKey]*draft
 	comparers  []*comparer
 }
 
-// find looks for the version before v.
+// find looks up the previous version of v.
 func (ds *drafts) find(st *Stream, v *version) {
 	d := ds.latest[objectKey{st.id, v.namespace, v.name}]
 	switch {
@@ -58,7 +58,7 @@ func (ds *drafts) find(st *Stream, v *version) {
 	}
 }
 
-// add gives the next seq to a row, with what does not depend on the object's text.
+// add gives the next seq to a row, and sets the fields that do not depend on the object's text.
 func (ds *drafts) add(b *Batch, st *Stream, v *version) *draft {
 	b.after.seq++
 	d := &draft{version: *v, stream: st, inGap: st.work.gap != nil, row: row{Delta: chain.Delta{
@@ -80,8 +80,8 @@ func (ds *drafts) add(b *Batch, st *Stream, v *version) *draft {
 	return d
 }
 
-// settle completes the drafts, and adds their rows to the batch, by seq.
-func (ds *drafts) settle(b *Batch) {
+// finish completes the drafts, and adds their rows to the batch, by seq.
+func (ds *drafts) finish(b *Batch) {
 	ds.compare()
 	for _, d := range ds.all {
 		ds.append(b, d)
@@ -98,11 +98,11 @@ func (ds *drafts) settle(b *Batch) {
 const (
 	// livesEach is how many lives are worth a goroutine: half a millisecond of work.
 	livesEach = 16
-	// maxComparers is more than the one goroutine that adds their rows to the batch can keep up with.
+	// maxComparers goroutines complete drafts faster than one goroutine can add their rows to the batch.
 	maxComparers = 8
 )
 
-// compare completes the drafts, those of one life in order, and returns when all are.
+// compare completes the drafts, in order within a life. It returns when all are complete.
 func (ds *drafts) compare() {
 	var taken atomic.Int64
 	work := func(c *comparer) {
@@ -128,7 +128,7 @@ func (ds *drafts) compare() {
 	others.Wait()
 }
 
-// append adds the row of a draft that is complete to the batch, and makes its version the known one.
+// append adds the row of a complete draft to the batch, and makes its version the known one.
 func (ds *drafts) append(b *Batch, d *draft) {
 	if d.mismatched {
 		b.stats.Mismatches++
@@ -141,7 +141,7 @@ func (ds *drafts) append(b *Batch, d *draft) {
 	ds.chain.Delta(&d.row.Delta)
 	d.row.copyTo(&b.copies.deltas, ds.cluster)
 	if d.stream.known.countRewritten() > 0 {
-		ds.rewrote.Store(b.after.batch) // before the count is lowered
+		ds.rewrote.Store(b.after.batch) // before the count decreases
 	}
 	switch {
 	case d.ends:

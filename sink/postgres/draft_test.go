@@ -44,14 +44,14 @@ func (m *manyLived) items(st *Stream) (items []Item) {
 		for i := range manyObjects {
 			switch o := m.object(i); {
 			case i%17 == 3 && round > 0:
-				// The end is told a day after the last version, and by a list.
+				// A list reports the end, a day after the last version.
 				if round == 3 {
 					items = append(items, gone(st, o, o.rv))
 				}
 			case i%7 == 0 && round == 2:
 				items = append(items, watched(st, delta.Deleted, o))
 			case i%7 == 0 && round == 3, i%11 == 5 && round == 4:
-				// The second begins anew with no word of the end of the one before.
+				// The second life begins although no item reports the end of the first.
 				m.uids[i] = fmt.Sprintf("00000000-0000-4000-9000-%012x", i)
 				again := m.object(i)
 				items = append(items, watched(st, delta.Added, again), watched(st, delta.Added, again))
@@ -71,7 +71,7 @@ func (m *manyLived) items(st *Stream) (items []Item) {
 	return items
 }
 
-// A storedRow is a row of deltas_data, but for the cluster.
+// A storedRow is a row of deltas_data, without the cluster.
 type storedRow struct {
 	Seq, ObjectID    int64
 	Observed         time.Time
@@ -97,7 +97,7 @@ func (r *recording) stored() []storedRow {
 	return all
 }
 
-func TestABatchSaysWhatItsItemsSayOneByOne(t *testing.T) {
+func TestOneBatchRecordsTheSameAsABatchPerItem(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	db := newDatabase(t)
 	m := &manyLived{t: t}

@@ -11,21 +11,25 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// An encoder moves positions, states and gaps, and has versions recorded. It belongs to the goroutine that calls Encode, which waits for those that it starts.
+// An encoder moves positions, states and gaps, and records versions. It belongs to the goroutine that calls Encode,
+// which waits for the goroutines that it starts.
 type encoder struct {
 	cluster int32
-	head    head // after the batch before; its time is that of the last item
+	head    head // after the previous batch; its time is the time of the last item
 	lastGap int64
 	chain   *chain.Digester
 	now     func() time.Time
 	hooks   Hooks
-	err     error // after which it is of no more use
+	err     error // the encoder cannot be used after it
 	drafts  drafts
 }
 
-// Encode makes a batch of items: it skips what is recorded, gives seqs, computes and checks patches, on as many goroutines as there are
-// processors, and moves the known state. It may run while the batch before is being committed. After an error the sink cannot be used further, because
-// seqs were given that will not be committed; neither may a batch be left out.
+// Encode makes a batch of items. It skips versions that are already recorded, gives seqs, computes and checks patches,
+// and moves the known state. It works on as many goroutines as there are processors. It may run while the previous
+// batch is being committed.
+//
+// After an error the sink cannot be used, because the seqs that were given will not be committed. For the same reason
+// the caller must commit every batch.
 func (s *Sink) Encode(items []Item) (*Batch, error) {
 	e := &s.encoder
 	if e.err != nil {
@@ -39,7 +43,7 @@ func (s *Sink) Encode(items []Item) (*Batch, error) {
 			return nil, e.err
 		}
 	}
-	e.drafts.settle(b)
+	e.drafts.finish(b)
 	s.sweeps.complete(b, e.head.observed, &s.streams)
 	e.end(b)
 	b.stats.Items = len(items)
@@ -93,7 +97,7 @@ func (e *encoder) mark(b *Batch, st *Stream, it *Item) error {
 	return nil
 }
 
-// observe moves the encoder's time, which does not decrease with seq.
+// observe moves the encoder's time. The time does not decrease with seq.
 func (e *encoder) observe(b *Batch, it *Item) {
 	observed := it.Observed
 	if observed.IsZero() {
@@ -103,7 +107,7 @@ func (e *encoder) observe(b *Batch, it *Item) {
 	b.after.observed = e.head.observed
 }
 
-// touch marks the stream's row for the batch.
+// touch adds the stream's row to the batch.
 func (b *Batch) touch(st *Stream) {
 	if !st.dirty {
 		st.dirty = true
@@ -130,7 +134,7 @@ func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
 	e.pass(b, st, it)
 }
 
-// bound widens the bounds of the row's day.
+// bound extends the bounds of the row's day.
 func (b *Batch) bound(r *row, lastDay *int32) {
 	day := dayOf(r.Observed)
 	if n := len(b.days); n == 0 || b.days[n-1].day != day {
@@ -141,7 +145,7 @@ func (b *Batch) bound(r *row, lastDay *int32) {
 	d.lastSeq, d.lastAt = r.Seq, r.Observed
 }
 
-// end completes the batch, and the digest of it, and moves the head.
+// end completes the batch and its digest, and moves the head.
 func (e *encoder) end(b *Batch) {
 	b.copies.deltas.end()
 	e.copyLives(b)
@@ -159,7 +163,7 @@ func (e *encoder) end(b *Batch) {
 	e.head = b.after
 }
 
-// copyLives copies the lives that begin and those that end, and has the chain cover them.
+// copyLives copies the lives that begin and those that end, and adds them to the digest.
 func (e *encoder) copyLives(b *Batch) {
 	b.copies.lives.begin()
 	b.copies.living.begin()
@@ -181,7 +185,8 @@ func (e *encoder) copyLives(b *Batch) {
 	b.copies.ends.end()
 }
 
-// endGaps copies what the gaps are now: the next batch may change them while this one is being committed.
+// endGaps copies the gaps in their present state, because the next batch may change them while this one is being
+// committed.
 func (e *encoder) endGaps(b *Batch) {
 	for _, g := range b.touched {
 		b.gaps = append(b.gaps, gapChange{gap: *g, created: g.opened == b.after.batch})

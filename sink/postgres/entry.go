@@ -9,19 +9,19 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An entry is the last version of one living object. It never changes: a new version is a new entry, so readers need no lock
-// once they hold one. There may be millions; it is 96 bytes, and the compressed text.
+// An entry is the last version of one living object. It never changes: a new version is a new entry, so readers need no
+// lock once they hold one. There may be millions; an entry is 96 bytes, plus the compressed text.
 type entry struct {
 	id     int64     // object_id of the life
 	doc    []byte    // canonical text as an s2 block; nil if the record could not be folded
-	odd    *oddNames // set where uid or rv do not fit
+	odd    *oddNames // set if uid or rv do not fit
 	rv     uint64
 	uid    [16]byte
 	digest [16]byte
 	day    int32 // UTC day of the last row, since 1970; noDay if no row folds to this text
 	since  uint8 // rows since the last keyframe
 	unsafe bool  // the text holds what jsonb rejects
-	clear  bool  // the text on record could not be redacted anew, and is not kept
+	clear  bool  // the present rules cannot redact the text on record, and the text is not kept
 }
 
 // oddNames holds a UID that is not a UUID in its usual spelling, or a resource version that is not a number.
@@ -60,7 +60,8 @@ func (e *entry) isUID(uid string) bool {
 	return ok && packed == e.uid
 }
 
-// rewritten reports whether the record shows another text than the present rules do: it was to be redacted anew when it was loaded.
+// rewritten reports whether the record shows another text than the present rules allow: when the sink loaded the
+// object, the text had to be redacted again.
 func (e *entry) rewritten() bool { return e != nil && (e.clear || e.day == noDay && e.doc != nil) }
 
 // text appends the canonical text to dst.
@@ -90,7 +91,7 @@ func packUID(uid string) (packed [16]byte, ok bool) {
 	return packed, true
 }
 
-// hexDigit gives the value of a lower-case hexadecimal digit, 255 for anything else.
+// hexDigit returns the value of a lower-case hexadecimal digit, and 255 for any other byte.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
@@ -112,7 +113,7 @@ func unpackUID(packed [16]byte) string {
 	return string(text[:])
 }
 
-// packRV packs a resource version that is a decimal number, in the one spelling that it gets back.
+// packRV packs a resource version that is a decimal number, in the spelling that rvText returns.
 func packRV(rv string) (uint64, bool) {
 	if rv == "" || (rv[0] == '0' && len(rv) > 1) {
 		return 0, false

@@ -14,9 +14,9 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgdial"
 )
 
-// An Erasing is an erasure in its transaction.
+// An Erasing is an erasure inside its transaction.
 type Erasing struct {
-	// Number is that of the erasure, Seq that of the last delta on record.
+	// Number is the number of the erasure, Seq the seq of the last delta on record.
 	Number, Seq int64
 
 	tx      pgx.Tx
@@ -25,10 +25,12 @@ type Erasing struct {
 	changed []chain.ErasedDelta
 }
 
-// erasing begins the name of a session that holds the head and waits for its client because that is at work, see takeover.evict.
+// erasing is the first part of the session's name. Such a session holds the head and may wait for its client while that
+// client works; see takeover.evict.
 const erasing = "kuberewind erase"
 
-// BeginErasure takes the head of a cluster's record, so that no recorder commits until the transaction ends. It needs the owner's rights.
+// BeginErasure locks the head of a cluster's record, so that no recorder commits until the transaction ends. It needs
+// the owner's rights.
 func BeginErasure(ctx context.Context, tx pgx.Tx, cluster int32) (*Erasing, error) {
 	if _, err := tx.Exec(ctx, `SELECT set_config('application_name', `+pgdial.Rename(1)+`, true)`, erasing); err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func BeginErasure(ctx context.Context, tx pgx.Tx, cluster int32) (*Erasing, erro
 	return e, err
 }
 
-// Change puts one delta on record as it is without the value. The texts are nil where the row has none.
+// Change replaces a delta on record by a delta without the erased value. A text is nil if the row has none.
 func (e *Erasing) Change(ctx context.Context, observed time.Time, d chain.ErasedDelta, change, object, exact []byte) error {
 	tag, err := e.tx.Exec(ctx, `
 		UPDATE kuberewind.deltas_data SET digest = $4, patch = $5::text::jsonb, object = $6::text::json, exact = $7
@@ -62,15 +64,16 @@ func (e *Erasing) Change(ctx context.Context, observed time.Time, d chain.Erased
 	return err
 }
 
-// Own puts the owners of a life's first version on record as they are without the value. Its object_id is the seq of that version.
+// Own replaces the owners of a life's first version by owners without the erased value. The object_id is the seq of
+// that version.
 func (e *Erasing) Own(ctx context.Context, id int64, owners []string) error {
 	_, err := e.tx.Exec(ctx, `UPDATE kuberewind.lives SET owners = $3 WHERE cluster = $1 AND object_id = $2 AND owners IS DISTINCT FROM $3`, e.cluster, id, owners)
 	return err
 }
 
-// End puts the erasure on record as a batch of its own, and as an epoch of its own. A running recorder holds versions with the
-// erased value in memory, and makes patches against them. The new epoch stops it (I1), so that it begins anew from the record.
-// The configuration in force stays that of the epoch before.
+// End records the erasure as a batch and an epoch of its own. A running recorder holds versions with the erased value
+// in memory, and makes patches against them. The new epoch stops it (I1), so that it starts again from the record. The
+// configuration of the previous epoch stays in force.
 func (e *Erasing) End(ctx context.Context, x chain.Erasure, recorder, version string) error {
 	x.Number, x.At = e.Number, x.At.UTC().Truncate(time.Microsecond)
 	after := head{epoch: e.before.epoch + 1, seq: e.before.seq, batch: e.before.batch + 1, observed: e.before.observed}

@@ -12,34 +12,34 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// ErrFenced says that another writer holds the cluster: this one can write no more.
+// ErrFenced is the error of a writer after another writer has taken over the cluster. The first can write no more.
 var ErrFenced = errors.New("another recorder has taken over this cluster")
 
-// ErrSetBack says that the head of the record is not where this writer left it, though no other writer has moved it. The
-// database has lost commits. The next writer goes on from what there is.
-var ErrSetBack = errors.New("the record is not where this recorder left it: the database has lost commits, in a failover or a restore (restart the recorder: it goes on from the record)")
+// ErrSetBack is the error if the head of the record is not where this writer moved it, although no other writer has
+// moved it. The database has lost commits. The next writer continues from the record as it is.
+var ErrSetBack = errors.New("the database has lost commits of this recorder, in a failover or a restore (restart the recorder: it continues from the record)")
 
-// A Class says what can be done about an error of the database.
+// A Class says what a program can do about an error of the database.
 type Class string
 
 const (
-	// Fenced is ErrFenced or ErrSetBack: the process has to end.
+	// Fenced is ErrFenced or ErrSetBack: the process must end.
 	Fenced Class = "fenced"
-	// Permanent is what another try does not change: no schema, no right, wrong password.
+	// Permanent is an error that a retry does not change: no schema, no right, a wrong password.
 	Permanent Class = "permanent"
-	// Rejected is a value that the database does not take. Another try does not change it; other values are not concerned.
+	// Rejected is a value that the database does not accept. A retry does not change it; other values are not affected.
 	Rejected Class = "rejected"
-	// Connection is a server that is away, or a connection that was lost.
+	// Connection is a server that is away, or a lost connection.
 	Connection Class = "connection"
 	// Shutdown is a server that is stopping or starting, or that ended the session or the statement.
 	Shutdown Class = "shutdown"
 	// Resources is a full disk, no memory, or too many connections.
 	Resources Class = "resources"
-	// ReadOnly is a server that does not take writes: a replica, or a failover on its way.
+	// ReadOnly is a server that accepts no writes: a replica, or a failover under way.
 	ReadOnly Class = "read_only"
-	// Conflict is a lock that was not to be had, a deadlock, or a serialization failure.
+	// Conflict is a lock that the server did not grant in time, a deadlock, or a serialization failure.
 	Conflict Class = "conflict"
-	// NoPartition is a day whose partition is missing: it is made, and the try repeated at once.
+	// NoPartition is a day whose partition is missing. The sink makes it and retries at once.
 	NoPartition Class = "no_partition"
 	// Server is an error inside the server or its disk.
 	Server Class = "server"
@@ -47,7 +47,7 @@ const (
 	Cancelled Class = "cancelled"
 )
 
-// Transient reports whether the same try may succeed later.
+// Transient reports whether the same attempt may succeed later.
 func (c Class) Transient() bool {
 	switch c {
 	case Connection, Shutdown, Resources, ReadOnly, Conflict, NoPartition, Server:
@@ -57,7 +57,7 @@ func (c Class) Transient() bool {
 	}
 }
 
-// ClassOf classes an error of this package.
+// ClassOf returns the class of an error of this package.
 func ClassOf(err error) Class {
 	var pgErr *pgconn.PgError
 	switch {
@@ -69,7 +69,7 @@ func ClassOf(err error) Class {
 		return Cancelled
 	case errors.As(err, &pgErr):
 		if pgErr.Code == pgerrcode.ObjectNotInPrerequisiteState && errors.As(err, new(*pgconn.ConnectError)) {
-			return Connection // the database takes no connections for now
+			return Connection // the database accepts no connections at present
 		}
 		return classOfCode(pgErr)
 	case isOwn(err):
@@ -78,7 +78,7 @@ func ClassOf(err error) Class {
 	return Connection
 }
 
-// isOwn reports errors that come neither from the server nor from the way to it.
+// isOwn reports whether an error comes neither from the server nor from the connection to it.
 func isOwn(err error) bool {
 	for _, own := range []error{
 		ErrKeyMismatch, ErrNameTaken, errOutOfOrder, errDocument,
@@ -92,7 +92,7 @@ func isOwn(err error) bool {
 	return errors.As(err, &parse)
 }
 
-// transactionTimeout is what PostgreSQL 17 and newer say when an operator's transaction_timeout ends a session.
+// transactionTimeout is the code of PostgreSQL 17 and newer if an operator's transaction_timeout ends a session.
 const transactionTimeout = "25P04"
 
 func classOfCode(err *pgconn.PgError) Class {
@@ -102,14 +102,14 @@ func classOfCode(err *pgconn.PgError) Class {
 	case pgerrcode.LockNotAvailable, pgerrcode.SerializationFailure, pgerrcode.DeadlockDetected:
 		return Conflict
 	case pgerrcode.CheckViolation:
-		// A violated CHECK has a name; a row without a partition has not.
+		// A violated CHECK has a name. The error for a row without a partition has none.
 		if err.ConstraintName == "" {
 			return NoPartition
 		}
 	case pgerrcode.IdleInTransactionSessionTimeout, transactionTimeout:
 		return Shutdown
 	case pgerrcode.FeatureNotSupported:
-		// A plan that was prepared before the schema changed; it is prepared anew the next time.
+		// The plan was prepared before the schema changed. pgx prepares it again for the next attempt.
 		if strings.Contains(err.Routine, "RevalidateCachedQuery") {
 			return Server
 		}
@@ -142,9 +142,9 @@ func explain(err error) error {
 	}
 	switch pgErr.Code {
 	case pgerrcode.InvalidSchemaName, pgerrcode.UndefinedTable, pgerrcode.UndefinedColumn, pgerrcode.UndefinedFunction:
-		return fmt.Errorf("%w (the schema is not the one that this program knows: run \"recorder migrate\", or a newer program if the schema is newer)", err)
+		return fmt.Errorf("%w (this program knows another schema: run \"recorder migrate\", or a newer program if the schema is newer)", err)
 	case pgerrcode.InsufficientPrivilege:
-		return fmt.Errorf("%w (the role needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
+		return fmt.Errorf("%w (the role must be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
 	case pgerrcode.LockNotAvailable:
 		return fmt.Errorf("%w (another recorder's transaction, an erasure or a migration holds the head of the record: is one still running?)", err)
 	case pgerrcode.InvalidSQLStatementName, pgerrcode.DuplicatePreparedStatement:

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ExcludedUIDs are the objects that a label filter leaves out, in no order.
+// ExcludedUIDs returns the objects that a label filter excludes, in no order.
 func (st *Stream) ExcludedUIDs() []types.UID {
 	st.mu.RLock()
 	defer st.mu.RUnlock()

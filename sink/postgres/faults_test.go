@@ -46,7 +46,7 @@ func recordFaulty(t testing.TB, db *database, url string) *faulty {
 	return f
 }
 
-// update makes a batch with the next version of the pod, and remembers it.
+// update makes a batch with the next version of the pod, and remembers the version.
 func (f *faulty) update() *Batch {
 	f.t.Helper()
 	f.rv++
@@ -74,7 +74,7 @@ func (f *faulty) exactlyOnce() {
 	f.verify()
 }
 
-func TestConnectionLostInCommitIsSettledByTheHead(t *testing.T) {
+func TestTheHeadShowsWhetherALostCommitSucceeded(t *testing.T) {
 	for _, how := range []cut{cutBefore, cutAfter} {
 		t.Run(how.String(), func(t *testing.T) {
 			db := newDatabase(t)
@@ -91,7 +91,7 @@ func TestConnectionLostInCommitIsSettledByTheHead(t *testing.T) {
 	}
 }
 
-func TestTransactionLeftOpenOnALostConnectionIsWaitedFor(t *testing.T) {
+func TestCommitWaitsForATransactionThatALostConnectionKeepsOpen(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("committed late %v", late), func(t *testing.T) {
 			db := newDatabase(t)
@@ -117,7 +117,7 @@ func TestTransactionLeftOpenOnALostConnectionIsWaitedFor(t *testing.T) {
 	}
 }
 
-// awaitLockWaiter returns when a session waits for another's lock.
+// awaitLockWaiter returns when a session waits for the lock of another session.
 func awaitLockWaiter(t testing.TB, db *database) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -125,7 +125,7 @@ func awaitLockWaiter(t testing.TB, db *database) {
 	}, 5*time.Minute, 5*time.Millisecond)
 }
 
-func TestWriterThatLostItsEpochWritesNothing(t *testing.T) {
+func TestAWriterThatLostItsEpochWritesNothing(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
@@ -149,13 +149,13 @@ func TestWriterThatLostItsEpochWritesNothing(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestTransactionOfAZombieWritesNothing(t *testing.T) {
+func TestATransactionOfAFencedWriterWritesNothing(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
 	head := f.sink.encoder.head
 
-	// One zombie has moved the head and stops there; another has only begun.
+	// One zombie has moved the head and stops there; another has only begun its transaction.
 	moved, begun := db.Connect(t), db.Connect(t)
 	zombie := func(conn *pgx.Conn) int64 {
 		tag, err := conn.Exec(t.Context(), `UPDATE kuberewind.heads SET seq = seq + 1, batch = batch + 1 WHERE cluster = $1 AND epoch = $2 AND seq = $3 AND batch = $4`,
@@ -189,7 +189,7 @@ func TestTransactionOfAZombieWritesNothing(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
+func TestAnOldBatchOfTheSameEpochWritesNothing(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	batch := f.update()
@@ -199,7 +199,7 @@ func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
 	conn, err := f.sink.cfg.Pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	// The batch is made again as a connection that was lost and comes back would send it.
+	// A lost connection that comes back would send this batch.
 	again := *batch
 	again.before = head{epoch: 1, seq: 0, batch: 1}
 	again.after.epoch = 1
@@ -207,8 +207,8 @@ func TestZombieOfTheSameEpochWithAnOldSeqWritesNothing(t *testing.T) {
 	f.exactlyOnce()
 }
 
-// A replica that was promoted had not got the last commit.
-func TestAWriterWhoseLastCommitIsLostEndsAndTheNextOneGoesOn(t *testing.T) {
+// The server is a promoted replica, which did not receive the last commit.
+func TestALostCommitEndsTheWriterAndTheNextOneContinues(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
@@ -220,15 +220,15 @@ func TestAWriterWhoseLastCommitIsLostEndsAndTheNextOneGoesOn(t *testing.T) {
 	db.exec(t, `UPDATE kuberewind.heads SET `+before)
 	err := f.sink.Commit(t.Context(), f.update())
 	require.ErrorIs(t, err, ErrSetBack)
-	require.NotErrorIs(t, err, ErrFenced, "nobody has taken over")
+	require.NotErrorIs(t, err, ErrFenced, "no other writer has taken over")
 	require.Equal(t, Fenced, ClassOf(err))
 	require.Empty(t, f.retries)
 }
 
-func TestSessionEndedInMidBatchLosesNothing(t *testing.T) {
+func TestASessionEndedDuringABatchLosesNothing(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
-	// Some other session holds the batch up after its head has been moved.
+	// Another session delays the batch after its head has been moved.
 	blocker := db.Connect(t)
 	for range 3 {
 		tx, err := blocker.Begin(t.Context())
@@ -247,7 +247,7 @@ func TestSessionEndedInMidBatchLosesNothing(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
+func TestAServerThatCrashesAndRestartsLosesNothing(t *testing.T) {
 	server := pgtest.StartServer(t)
 	db := databaseOn(t, server)
 	f := recordFaulty(t, db, db.url)
@@ -264,7 +264,7 @@ func TestServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestFullDiskIsWaitedOut(t *testing.T) {
+func TestCommitRetriesWhileTheDiskIsFull(t *testing.T) {
 	server := pgtest.StartServerOnDisk(t, 160<<20)
 	db := databaseOn(t, server)
 	f := recordFaulty(t, db, db.url)
@@ -276,7 +276,7 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 			server.FreeDisk(t)
 		}
 	}
-	// A row that makes the table grow.
+	// This row makes the table grow.
 	f.rv++
 	o := made(t, "default", "big", newUID(), fmt.Sprint(f.rv), `"`+noise(1<<20)+`"`)
 	f.want = append(f.want, recorded{RV: o.rv, Doc: o.doc})
@@ -285,7 +285,7 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestReadOnlyDatabaseIsWaitedOut(t *testing.T) {
+func TestCommitRetriesWhileTheDatabaseIsReadOnly(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	db.ReadOnly(t)
@@ -300,7 +300,7 @@ func TestReadOnlyDatabaseIsWaitedOut(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestTooManyConnectionsAreWaitedOut(t *testing.T) {
+func TestCommitRetriesWhileThereAreTooManyConnections(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.Login(t, migrations.WriterRole))
 	db.LimitConnections(t, 0)
@@ -316,7 +316,7 @@ func TestTooManyConnectionsAreWaitedOut(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestDatabaseThatRefusesConnectionsIsWaitedOut(t *testing.T) {
+func TestCommitRetriesWhileTheDatabaseRefusesConnections(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	db.RefuseConnections(t)
@@ -331,12 +331,12 @@ func TestDatabaseThatRefusesConnectionsIsWaitedOut(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestMissingPartitionIsMadeOnDemand(t *testing.T) {
+func TestAMissingPartitionIsMadeOnDemand(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
 	f.now = f.now.AddDate(0, 0, 40)
-	f.sink.committer.partitions.ensured = f.now // so that it is not made ahead
+	f.sink.committer.partitions.ensured = f.now // so that Commit does not make it ahead
 	f.mustCommit(f.update())
 	require.Len(t, f.retries, 1)
 	require.Equal(t, NoPartition, f.retries[0].Class)
@@ -345,11 +345,11 @@ func TestMissingPartitionIsMadeOnDemand(t *testing.T) {
 	require.True(t, one[bool](t, db, `SELECT to_regclass('kuberewind.deltas_p20260419') IS NOT NULL`))
 }
 
-func TestMissingPartitionIsMadeOnceItMayBe(t *testing.T) {
+func TestAMissingPartitionIsMadeOnceTheRoleMayMakeIt(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.Login(t, migrations.WriterRole))
 	f.now = f.now.AddDate(0, 0, 40)
-	f.sink.committer.partitions.ensured = f.now // so that it is not made ahead
+	f.sink.committer.partitions.ensured = f.now // so that Commit does not make it ahead
 	db.exec(t, `REVOKE EXECUTE ON FUNCTION kuberewind.ensure_day(date) FROM `+migrations.WriterRole)
 	f.onRetry = func(r Retry) {
 		if r.Attempt <= maxPartitions {
@@ -362,7 +362,7 @@ func TestMissingPartitionIsMadeOnceItMayBe(t *testing.T) {
 		db.exec(t, `GRANT EXECUTE ON FUNCTION kuberewind.ensure_day(date) TO `+migrations.WriterRole)
 	}
 	f.mustCommit(f.update())
-	require.Nil(t, f.onRetry, "it might not be made")
+	require.Nil(t, f.onRetry, "the role had no right to make it")
 	f.exactlyOnce()
 }
 
@@ -377,7 +377,7 @@ func TestPartitionsAreMadeAheadOnceAnHour(t *testing.T) {
 	require.Empty(t, f.retries)
 }
 
-func TestServerThatDoesNotAnswerIsGivenUpAndTriedAgain(t *testing.T) {
+func TestCommitRetriesIfTheServerDoesNotAnswer(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.sink.committer.patience = 300 * time.Millisecond
@@ -396,7 +396,7 @@ func TestServerThatDoesNotAnswerIsGivenUpAndTriedAgain(t *testing.T) {
 	f.exactlyOnce()
 }
 
-func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
+func TestConnectionsLostTogetherAreReplacedTogether(t *testing.T) {
 	db := newDatabase(t)
 	p := newProxy(t, db.url)
 	f := recordFaulty(t, db, p.url)
@@ -417,11 +417,11 @@ func TestConnectionsThatWereLostTogetherAreNotWaitedForOneByOne(t *testing.T) {
 	}
 	f.mustCommit(f.update())
 	require.Len(t, f.retries, 1)
-	p.resetLost() // a client waits long until it takes leave of a server that does not answer
+	p.resetLost() // closing a connection takes long if the server does not answer
 	f.exactlyOnce()
 }
 
-func TestConnectionsInTheMakingThatAreLostDoNotTakeThePlaceOfOthers(t *testing.T) {
+func TestConnectionsLostWhileOpeningDoNotBlockThePool(t *testing.T) {
 	db := newDatabase(t)
 	p := newProxy(t, db.url)
 	f := recordFaulty(t, db, p.url+"&connect_timeout=1&pool_max_conns=1")
@@ -438,9 +438,9 @@ func TestConnectionsInTheMakingThatAreLostDoNotTakeThePlaceOfOthers(t *testing.T
 	f.exactlyOnce()
 }
 
-func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *testing.T) {
+func TestCommitRetriesIfConnectingExceedsTheTimeoutOfTheURL(t *testing.T) {
 	db := newDatabase(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // it takes connections and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections and sends nothing
 	require.NoError(t, err)
 	defer func() { require.NoError(t, silent.Close()) }()
 	f := recordFaulty(t, db, db.url)
@@ -459,7 +459,7 @@ func TestServerThatDoesNotAnswerAConnectionInTheTimeOfTheURLIsTriedAgain(t *test
 	f.exactlyOnce()
 }
 
-func TestSessionThatTheServerEndsIsNoPermanentError(t *testing.T) {
+func TestASessionThatTheServerEndsIsATransientError(t *testing.T) {
 	for _, code := range []string{"25P03", "25P04", "57014", "57P01", "57P05"} {
 		require.Equal(t, Shutdown, ClassOf(&pgconn.PgError{Code: code}), code)
 	}
@@ -478,7 +478,7 @@ func TestCommitEndsWithItsContext(t *testing.T) {
 	require.Equal(t, Cancelled, ClassOf(err))
 }
 
-func TestErrorThatAnotherTryWouldNotChangeIsReturned(t *testing.T) {
+func TestCommitReturnsAnErrorThatARetryWouldNotChange(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	db.exec(t, "ALTER TABLE kuberewind.lives RENAME TO elsewhere")

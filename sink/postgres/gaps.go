@@ -8,14 +8,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A stream has at most one open gap. A stretch that cannot be seen is one row, even if the reason changes on the way. The row
-// keeps the first cause, without which nothing would have been missed. Streams.detail shows the present one. Only a server's
-// history that went backwards has a row of its own, because it divides two generations of resource versions.
+// A stream has at most one open gap. One unseen period is one row, even if its reason changes meanwhile. The row keeps
+// the first cause, because without it nothing would have been missed. Streams.detail shows the present cause. Only a
+// rollback of the server's history has a row of its own, because it separates two generations of resource versions.
 
 func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
 	if w.gap != nil && m.Cause.Divides(w.gap.Cause) {
-		// From here on resource versions mean something else, whatever was the matter before. The gap that follows says where it begins.
+		// After a rollback, resource versions have another meaning. The gap that follows says where the rollback
+		// begins.
 		e.closeGap(b, st, delta.OutcomeRelisted, w.at.Complete)
 	}
 	if w.gap == nil {
@@ -39,8 +40,8 @@ func (e *encoder) resumed(b *Batch, st *Stream, it *Item) {
 	e.setState(b, st, state, "")
 }
 
-// resumedByItself closes a gap that an earlier recorder left open, when the watch turns out to go on from the stored position.
-// This recorder's reflector was never interrupted, so it will not say that it has resumed.
+// resumedByItself closes a gap that an earlier recorder did not close, if the watch continues from the stored position.
+// This recorder's reflector was never interrupted, so it sends no Resumed.
 func (e *encoder) resumedByItself(b *Batch, st *Stream, at string) {
 	if st.work.gap == nil || !st.work.inherited || st.work.gap.Cause == delta.CauseHistoryReversed {
 		return
@@ -49,15 +50,15 @@ func (e *encoder) resumedByItself(b *Batch, st *Stream, at string) {
 	e.setState(b, st, delta.StateLive, "")
 }
 
-// replaced records that the stream is complete up to a list. I3: that is a gap, even where none was open, because nobody saw
-// what came between.
+// replaced records that a list has made the stream complete. I3: this is a gap, even if none was open, because no
+// stream saw the versions in between.
 func (e *encoder) replaced(b *Batch, st *Stream, it *Item) {
 	w, m := &st.work, &it.Marker
 	if w.gap == nil {
 		e.openGap(b, st, m)
 	}
 	counts := [4]int64{int64(m.Appeared), int64(m.Changed), int64(m.Vanished), int64(m.Unchanged)}
-	if before := w.gap.Counts; before != nil { // A list has not ended the gap.
+	if before := w.gap.Counts; before != nil { // An earlier list has not ended the gap.
 		for i := range 3 {
 			counts[i] += before[i]
 		}
@@ -110,7 +111,7 @@ func (e *encoder) closeGap(b *Batch, st *Stream, outcome delta.Outcome, toRV str
 	b.touch(st)
 }
 
-// change marks the gap's row for the batch.
+// change adds the gap's row to the batch.
 func (b *Batch) change(g *gap) {
 	for _, touched := range b.touched {
 		if touched == g {
@@ -128,7 +129,7 @@ func note(m *delta.Marker) string {
 	return string(m.Cause) + ": " + m.Detail
 }
 
-// joined gives a detail with another that may repeat it.
+// joined appends another detail to a detail. The second may repeat the first.
 func joined(detail, more string) string {
 	switch {
 	case strings.HasPrefix(more, detail):

@@ -56,7 +56,7 @@ func interruptedBy(st *Stream, cause delta.Cause, detail string) Item {
 	return Item{Stream: st.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail}}
 }
 
-func TestFirstListIsAGapFromNothing(t *testing.T) {
+func TestTheFirstListIsAGapFromNothing(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	require.Equal(t, "listing", r.state(pods))
@@ -73,7 +73,7 @@ func TestFirstListIsAGapFromNothing(t *testing.T) {
 	r.verify()
 }
 
-func TestRelistIsAGapFromThePositionBefore(t *testing.T) {
+func TestARelistIsAGapFromTheLastPosition(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -92,7 +92,7 @@ func TestRelistIsAGapFromThePositionBefore(t *testing.T) {
 	r.verify()
 }
 
-func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
+func TestAnInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -112,7 +112,7 @@ func TestInterruptionIsOneGapWithItsFirstCause(t *testing.T) {
 	r.verify()
 }
 
-func TestARollbackHasAGapOfItsOwnBesideAnOpenOne(t *testing.T) {
+func TestARollbackOpensItsOwnGapWhileAnotherIsOpen(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -130,7 +130,7 @@ func TestARollbackHasAGapOfItsOwnBesideAnOpenOne(t *testing.T) {
 	r.verify()
 }
 
-// The list and the watch were under way when the rollback was found.
+// The list and the watch were running when the recorder found the rollback.
 func TestOnlyAListAfterARollbackEndsItsGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
@@ -149,9 +149,9 @@ func TestOnlyAListAfterARollbackEndsItsGap(t *testing.T) {
 	require.Equal(t, "relisted 2", one[string](t, r.db, `SELECT outcome || ' ' || vanished FROM kuberewind.gaps_data ORDER BY gap DESC LIMIT 1`))
 }
 
-// A recorder goes on from the record. It finds that the newest versions on record are of another history. Or that was found
-// before the stream had come there.
-func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
+// A recorder continues from the record. It finds that the newest versions on record are of another history. Or the
+// recorder found that before the stream had reached them.
+func TestAGapMayBeginBeforeThePositionButNotAfterIt(t *testing.T) {
 	for from, want := range map[string]gapRow{"8": {FromRV: "8", FromAt: "30s"}, "12": {FromRV: "10", FromAt: "1m0s"}} {
 		r := record(t, newDatabase(t))
 		pods := r.pods()
@@ -166,8 +166,8 @@ func TestAGapMayBeginBeforeThePositionAndNotBeyondIt(t *testing.T) {
 	}
 }
 
-// The position is behind what was recorded last, of whose revision there may be more.
-func TestAGapBeginsAfterWhatWasRecordedLast(t *testing.T) {
+// The position is behind the last recorded version, because more deletes may share its revision.
+func TestAGapBeginsAtTheLastRecordedVersion(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	interrupted := interruptedBy(pods, "undecodable", "garbage")
@@ -176,7 +176,7 @@ func TestAGapBeginsAfterWhatWasRecordedLast(t *testing.T) {
 	require.Equal(t, "11", r.gaps()[1].FromRV)
 }
 
-func TestALossThatAListReportsIsAddedToTheGapThatIsOpen(t *testing.T) {
+func TestALossThatAListReportsIsAddedToTheOpenGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	end := func(rv, detail string) Item {
@@ -198,7 +198,7 @@ func TestALossThatAListReportsIsAddedToTheGapThatIsOpen(t *testing.T) {
 	r.verify()
 }
 
-func TestGapOpenedAndClosedInOneBatchIsOneRow(t *testing.T) {
+func TestAGapOpenedAndClosedInOneBatchIsOneRow(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"), interruptedBy(pods, "forbidden", ""), Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}},
@@ -211,7 +211,7 @@ func TestGapOpenedAndClosedInOneBatchIsOneRow(t *testing.T) {
 	r.verify()
 }
 
-func TestOpenGapSurvivesARestart(t *testing.T) {
+func TestAnOpenGapSurvivesARestart(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		items   func(*testing.T, *Stream) []Item
@@ -243,9 +243,9 @@ func TestOpenGapSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A watch from the position before the list would give versions from before the list. They come too late for what the list has
-// shown already, such as the end of an object.
-func TestListThatWasNotRecordedToItsEndHasToBeListedAgain(t *testing.T) {
+// A watch from the position before the list sends versions from before the list. They come too late for what the list
+// has already shown, such as the end of an object.
+func TestAnUnfinishedListHasToBeListedAgain(t *testing.T) {
 	x, z := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "z", newUID(), "12", `1`)
 	for name, part := range map[string]func(*Stream) Item{
 		"changed": func(st *Stream) Item {
@@ -258,14 +258,14 @@ func TestListThatWasNotRecordedToItsEndHasToBeListedAgain(t *testing.T) {
 			pods := r.pods()
 			r.commit(listed(pods, delta.SourceList, x), listed(pods, delta.SourceList, z), replacedBy(pods, delta.CauseFirstList, "20"))
 			r.commit(interruptedBy(pods, "expired", "too old"))
-			require.Equal(t, "20", pods.Position(), "nothing of a list is recorded yet")
+			require.Equal(t, "20", pods.Position(), "no part of a list is recorded yet")
 			r.commit(part(pods))
 			r.reopen()
 			pods = r.pods()
 			require.Empty(t, pods.Position())
 			require.Equal(t, delta.CauseExpired, pods.Unfinished())
 			r.commit(watched(pods, delta.Updated, made(t, "a", "other", newUID(), "30", `3`)), bookmark(pods, "31"))
-			require.Empty(t, pods.Position(), "and a watch does not change that")
+			require.Empty(t, pods.Position(), "a watch does not change that")
 			r.commit(replacedBy(pods, "expired", "70"))
 			require.Equal(t, "70", pods.Position())
 			require.Empty(t, pods.Unfinished())
@@ -276,7 +276,7 @@ func TestListThatWasNotRecordedToItsEndHasToBeListedAgain(t *testing.T) {
 	}
 }
 
-func TestInterruptionBeforeTheFirstListIsAGapFromNothing(t *testing.T) {
+func TestAnInterruptionBeforeTheFirstListIsAGapFromNothing(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(interruptedBy(pods, "forbidden", "no"))
@@ -291,7 +291,7 @@ func TestInterruptionBeforeTheFirstListIsAGapFromNothing(t *testing.T) {
 	r.verify()
 }
 
-func TestPositionStaysBeforeADeleteUntilWhatFollowsShowsThatItWasTheLastOfItsVersion(t *testing.T) {
+func TestThePositionPassesADeleteOnlyAtALaterVersion(t *testing.T) {
 	r := record(t, newDatabase(t))
 	events := r.stream(StreamSpec{Resource: "events", Kind: "Event", Namespaced: true})
 	a, b := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
@@ -340,7 +340,7 @@ func TestWatchDoesNotMoveThePositionOfAStreamThatWasNeverListed(t *testing.T) {
 	require.Empty(t, r.pods().Position())
 }
 
-func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
+func TestAStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", StartRV: "100"}
 	registered := func() bool {
@@ -361,17 +361,17 @@ func TestStreamOfANewResourceStartsWithoutAListOrAGap(t *testing.T) {
 	r.commit(watched(things, delta.Added, x))
 	require.Empty(t, r.gaps())
 	spec.StartRV = "999"
-	require.Equal(t, "101", r.stream(spec).Position(), "it means nothing once the stream is recorded")
+	require.Equal(t, "101", r.stream(spec).Position(), "StartRV is ignored once the stream is recorded")
 	r.reopen()
 	require.Equal(t, "101", r.stream(spec).Position())
 	x.rv = "102"
 	r.commit(watched(r.stream(spec), delta.Deleted, x))
-	require.Equal(t, []string{"101", "102"}, []string{r.stream(spec).Position(), r.stream(spec).Newest()}, "more may share it")
+	require.Equal(t, []string{"101", "102"}, []string{r.stream(spec).Position(), r.stream(spec).Newest()}, "more deletes may share it")
 	require.False(t, r.stream(spec).Empty())
 	require.False(t, r.pods().Empty(), "it was never listed")
 }
 
-func TestAFilterCountsFromTheListThatWasTakenInUnderIt(t *testing.T) {
+func TestAFilterIsInForceFromTheListMadeUnderIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	spec := StreamSpec{Resource: "pods", Filter: "app=web"}
 	listedUnder := func(st *Stream, filter, rv string) Item {
@@ -390,7 +390,7 @@ func TestAFilterCountsFromTheListThatWasTakenInUnderIt(t *testing.T) {
 	pods = r.stream(spec)
 	require.Equal(t, "app=web", pods.Filter(), "a restart does not forget it")
 	r.commit(listedUnder(pods, "app=web", "20"))
-	require.Equal(t, "app=web", pods.Filter(), "whoever writes it: it may have waited on disk")
+	require.Equal(t, "app=web", pods.Filter(), "a batch keeps its filter, even if it waited on disk")
 	r.commit(listedUnder(pods, "app=db", "30"))
 	require.Equal(t, "app=db", pods.Filter())
 	r.reopen()
@@ -442,8 +442,9 @@ func TestStreamsAreNumberedOnceEvenWhenOpenedAtOnce(t *testing.T) {
 	require.Equal(t, "v2", one[string](t, r.db, `SELECT version FROM kuberewind.streams WHERE cluster = $1 AND resource = 'r1'`, r.cluster()))
 }
 
-// Objects that expire with one lease are deleted with one resource version, of which the server may have told a part.
-func TestAGapBeginsBeforeADeletionThatOthersMayShare(t *testing.T) {
+// Objects that expire with one lease are deleted with one resource version. The server may have sent only some of these
+// deletes.
+func TestAGapBeginsBeforeADeleteWhoseVersionOthersMayShare(t *testing.T) {
 	for name, test := range map[string]struct {
 		last func(*Stream, *object) Item
 		want string

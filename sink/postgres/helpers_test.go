@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-// noon is when the tests take place.
+// noon is the time at which the tests begin.
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // An object is a version of an object that a server could serve.
@@ -35,7 +35,7 @@ func (o *object) GetUID() types.UID          { return o.uid }
 func (o *object) GetResourceVersion() string { return o.rv }
 func (o *object) Doc() patch.Doc             { return o.doc }
 
-// made gives a version whose spec is the JSON text.
+// made returns a version whose spec is the JSON text.
 func made(t testing.TB, namespace, name, uid, rv, spec string) *object {
 	t.Helper()
 	metadata := map[string]string{"name": name}
@@ -51,7 +51,7 @@ func made(t testing.TB, namespace, name, uid, rv, spec string) *object {
 	return &object{namespace: namespace, name: name, uid: types.UID(uid), rv: rv, doc: doc}
 }
 
-// managed gives the object with these entries in managedFields.
+// managed returns the object with these entries in managedFields.
 func (o *object) managed(t testing.TB, entries string) *object {
 	t.Helper()
 	const metadata = `"metadata":{`
@@ -101,7 +101,7 @@ func (r *recording) open() {
 	require.NoError(r.t, r.sink.RecordPause(context.Background(), time.Time{}))
 }
 
-// reopen goes on as a new recorder.
+// reopen opens the record as a new recorder.
 func (r *recording) reopen() {
 	r.t.Helper()
 	r.sink.Close()
@@ -158,17 +158,17 @@ func (r *recording) verify() verify.ChainReport {
 	return report
 }
 
-// watched is an event of the watch.
+// watched returns an event of the watch.
 func watched(st *Stream, kind delta.Type, o *object) Item {
 	return Item{Stream: st.ID(), Kind: Delta, Type: kind, Source: delta.SourceWatch, Object: o, Position: o.rv}
 }
 
-// listed is an item of a list.
+// listed returns an item of a list.
 func listed(st *Stream, source delta.Source, o *object) Item {
 	return Item{Stream: st.ID(), Kind: Delta, Type: delta.Sync, Source: source, Object: o}
 }
 
-// gone is an object that a list no longer holds.
+// gone returns the inferred delete of an object that a list no longer has.
 func gone(st *Stream, o *object, rv string) Item {
 	return Item{Stream: st.ID(), Kind: Delta, Type: delta.Deleted, Source: delta.SourceInferred, Key: joinKey(o.namespace, o.name), UID: o.uid, RV: rv}
 }
@@ -177,7 +177,7 @@ func bookmark(st *Stream, rv string) Item {
 	return Item{Stream: st.ID(), Kind: Position, Position: rv}
 }
 
-// replacedBy is the end of a list.
+// replacedBy returns the end of a list.
 func replacedBy(st *Stream, cause delta.Cause, rv string) Item {
 	return Item{Stream: st.ID(), Kind: Marked, Position: rv, Marker: delta.Marker{Kind: delta.Replaced, Cause: cause, ToRV: rv}}
 }
@@ -194,7 +194,7 @@ type recorded struct {
 	Deleted          bool
 }
 
-// history folds all deltas of a cluster by the documented rules, with no help from the code that writes them, and checks digests.
+// history folds all deltas of a cluster by the documented rules, without the code that writes them, and checks digests.
 func (r *recording) history() []recorded {
 	r.t.Helper()
 	rows, err := r.db.admin.Query(context.Background(), `
@@ -220,7 +220,7 @@ func (r *recording) history() []recorded {
 	return history
 }
 
-// foldRow also checks that a patch gives what the keyframe beside it says, where neither was altered for SQL.
+// foldRow also checks that a patch gives the same version as the keyframe in its row, if neither was altered for SQL.
 func foldRow(t testing.TB, before patch.Doc, rv string, change, whole, exact []byte) patch.Doc {
 	t.Helper()
 	var patched, stored patch.Doc
@@ -248,7 +248,7 @@ func foldRow(t testing.TB, before patch.Doc, rv string, change, whole, exact []b
 	return stored
 }
 
-// noise is n letters that do not compress.
+// noise returns n letters that do not compress.
 func noise(n int) string {
 	text := make([]byte, n)
 	state := uint32(1)

@@ -6,29 +6,31 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Hooks tell what the sink does, for metrics and logs. Each may be nil. None may block or call the sink.
+// Hooks report what the sink does, for metrics and logs. Each may be nil. None may block or call the sink.
 type Hooks struct {
-	// Encoded is called when a batch has been made.
+	// Encoded is called after Encode has made a batch.
 	Encoded func(EncodeStats)
-	// Committed is called when a batch is in the database.
+	// Committed is called after a batch is in the database.
 	Committed func(CommitStats)
-	// Retrying is called when an attempt failed and another will follow.
+	// Retrying is called when an attempt failed and a retry will follow.
 	Retrying func(Retry)
-	// Mismatch is called when a patch did not give what was served, and the whole object was stored instead (I6).
+	// Mismatch is called when a patch did not reproduce the version that was served, and the sink stored the whole
+	// object instead (I6).
 	Mismatch func(Mismatch)
-	// Unfolded is called when the record of an object could not be folded at the start: its next version is stored whole.
+	// Unfolded is called when the sink could not fold an object from the record as it opened a stream. It stores the
+	// next version whole.
 	Unfolded func(Mismatch)
 	// Gap is called when a gap has been opened or closed, or both, in the database.
 	Gap func(GapChange)
 }
 
-// EncodeStats says what became of some items.
+// EncodeStats counts what Encode made of some items.
 type EncodeStats struct {
 	Items      int
 	Rows       int
 	Types      [5]int // rows by type: [1] Added, [2] Updated, [3] Deleted, [4] Sync
 	Keyframes  int    // rows with a whole object
-	Skipped    int    // deltas that were recorded already (I7)
+	Skipped    int    // deltas that were already recorded (I7)
 	Mismatches int
 }
 
@@ -40,13 +42,13 @@ func (s *EncodeStats) count(r *row) {
 	}
 }
 
-// CommitStats says what a commit wrote.
+// CommitStats describes what a commit wrote.
 type CommitStats struct {
 	EncodeStats
 	Batch    int64
 	LastSeq  int64
-	Observed time.Time // of the last thing in it
-	Bytes    int       // as sent, without the protocol's own
+	Observed time.Time // when its last item was observed
+	Bytes    int       // as sent, without the overhead of the protocol
 	Attempts int
 	Latency  time.Duration // of all attempts together
 }
@@ -59,12 +61,12 @@ type Retry struct {
 	Err     error
 }
 
-// A Mismatch names an object whose text did not come out as it should.
+// A Mismatch names an object whose text was not as expected.
 type Mismatch struct {
 	Stream int32
 	Seq    int64  // of the row
 	Key    string // "namespace/name" or "name"
-	Err    error  // nil if the text was merely different
+	Err    error  // nil if the text was only different
 }
 
 // A GapChange is a gap that a commit has opened, closed, or both.
@@ -74,12 +76,13 @@ type GapChange struct {
 
 	Cause    delta.Cause
 	Detail   string
-	FromRV   string    // up to which the stream was complete, "" if it never was
+	FromRV   string    // the stream was complete up to it; "" if it never was
 	FromTime time.Time // zero if it never was
-	ToRV     string    // from which it is complete again; "" while open
+	ToRV     string    // the stream is complete again from it; "" while open
 	ToTime   time.Time // zero while open
 
-	// Outcome says how it ended: resumed, relisted or equal. What the list found is counted for the latter two.
+	// Outcome says how the gap ended: resumed, relisted or equal. Found counts the objects of the list for the last
+	// two.
 	Outcome delta.Outcome
 	Found
 }
@@ -87,7 +90,7 @@ type GapChange struct {
 // Found counts the objects of a list that closed a gap.
 type Found struct{ Appeared, Changed, Vanished, Unchanged int64 }
 
-// Missed reports whether versions may have been missed: the gap was closed by a list.
+// Missed reports whether versions may have been missed: a list closed the gap.
 func (g *GapChange) Missed() bool { return g.Closed && g.Outcome != delta.OutcomeResumed }
 
 func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
@@ -103,7 +106,7 @@ func (s *Sink) gapChange(batch int64, c *gapChange) GapChange {
 	return g
 }
 
-// timeOf is zero for nil.
+// timeOf returns the zero time for nil.
 func timeOf(at *int64) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -111,8 +114,8 @@ func timeOf(at *int64) time.Time {
 	return micros(*at)
 }
 
-// tellGaps tells the hook of the gaps of a batch that is in the database.
-func (s *Sink) tellGaps(b *Batch) {
+// notifyGaps calls the hook for each gap of a batch that is in the database.
+func (s *Sink) notifyGaps(b *Batch) {
 	if s.cfg.Hooks.Gap == nil {
 		return
 	}
@@ -121,7 +124,7 @@ func (s *Sink) tellGaps(b *Batch) {
 	}
 }
 
-// OpenGaps counts the streams that have an open gap.
+// OpenGaps returns the number of streams that have an open gap.
 func (s *Sink) OpenGaps() int {
 	open := 0
 	for st := range s.streams.all() {

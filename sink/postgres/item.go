@@ -9,43 +9,44 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// ItemKind says what an Item is.
+// ItemKind is the kind of an Item.
 type ItemKind uint8
 
 const (
 	// Delta is a change of one object.
 	Delta ItemKind = iota + 1
-	// Position moves the stream's position and nothing else: a bookmark, or, with the source "watch", an event that is not
-	// recorded (a filter left it out).
+	// Position moves the stream's position and nothing else. It is a bookmark or, with the source "watch", an event
+	// that is not recorded because a filter excluded it.
 	Position
-	// Marked says that Marker is a fact about the stream.
+	// Marked is a fact about the stream, in Marker.
 	Marked
-	// Excluded says that a label filter leaves an object out, for its whole life (UID, and Key or Object).
+	// Excluded says that a label filter excludes an object for its whole life (UID, and Key or Object).
 	Excluded
-	// Unexcluded takes that back: the life has ended (UID).
+	// Unexcluded ends an exclusion, because the life has ended (UID).
 	Unexcluded
 )
 
-// An Item is one thing that happened on a stream. The items of a stream come in the order in which it happened.
+// An Item is one thing that happened on a stream. The items of a stream arrive in the order in which they happened.
 type Item struct {
 	Stream   int32 // Stream.ID
 	Kind     ItemKind
 	Type     delta.Type   // of a Delta
 	Source   delta.Source // of a Delta; see Position
-	Observed time.Time    // when the recorder saw it; must not go back, and is held at the last one where it does
+	Observed time.Time    // when the recorder saw it; if it goes back, the sink uses the last one
 	Occurred time.Time    // best evidence of when it happened; zero means Observed
-	Object   Object       // nil for inferred deletes and for what is not a Delta
+	Object   Object       // nil for inferred deletes, and for all but a Delta
 
-	Key string    // "namespace/name" or "name", where there is no Object
-	UID types.UID // where there is no Object; empty matches any
-	RV  string    // where there is no Object: the list's for inferred deletes
+	Key string    // "namespace/name" or "name", if there is no Object
+	UID types.UID // if there is no Object; empty matches any
+	RV  string    // if there is no Object: for inferred deletes, the list's
 
-	Position string       // resource version up to which the stream is complete with this item, "" if it does not move
+	Position string       // the stream is complete up to this resource version with this item; "" if it does not move
 	Version  string       // API version in which the object was served
 	Marker   delta.Marker // of Marked
 }
 
-// Object is one version of an object, as it is to be recorded. If it has a method Digest() [16]byte, that is taken for the digest of Doc.
+// Object is one version of an object, in the form in which it is to be recorded. If it has a method Digest() [16]byte,
+// the sink uses its result as the digest of Doc.
 type Object interface {
 	GetNamespace() string
 	GetName() string

@@ -9,8 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Known is what the record holds of a stream's living objects, with the batches that are encoded and not yet committed. It
-// is a cache.KeyListerGetter whose values are KnownObjects. Only Encode changes it.
+// Known is the set of a stream's living objects, as the record holds them together with the batches that are encoded
+// and not yet committed. It is a cache.KeyListerGetter whose values are KnownObjects. Only Encode changes it.
 type Known struct {
 	mu        sync.RWMutex                 // protects what follows
 	objects   map[string]map[string]*entry // by namespace, then name
@@ -24,22 +24,22 @@ type KnownObject struct {
 	entry           *entry
 }
 
-// GetNamespace gives its namespace, "" for a cluster-scoped object.
+// GetNamespace returns its namespace, "" for a cluster-scoped object.
 func (k KnownObject) GetNamespace() string { return k.namespace }
 
-// GetName gives its name.
+// GetName returns its name.
 func (k KnownObject) GetName() string { return k.name }
 
-// GetUID gives its UID.
+// GetUID returns its UID.
 func (k KnownObject) GetUID() types.UID { return types.UID(k.entry.uidText()) }
 
-// GetResourceVersion gives its resource version, "" if it had none.
+// GetResourceVersion returns its resource version, "" if it had none.
 func (k KnownObject) GetResourceVersion() string { return k.entry.rvText() }
 
-// Digest gives the digest of its canonical text, zero if the record could not be folded.
+// Digest returns the digest of its canonical text, or zero if the record could not be folded.
 func (k KnownObject) Digest() [16]byte { return k.entry.digest }
 
-// Doc gives its canonical text, nil if the record could not be folded.
+// Doc returns its canonical text, or nil if the record could not be folded.
 func (k KnownObject) Doc() patch.Doc {
 	if k.entry.doc == nil {
 		return nil
@@ -51,7 +51,7 @@ func (k KnownObject) Doc() patch.Doc {
 	return doc
 }
 
-// ListKeys gives the keys of all living objects, "namespace/name" or "name", in no order.
+// ListKeys returns the keys of all living objects, "namespace/name" or "name", in no order.
 func (k *Known) ListKeys() []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -64,7 +64,7 @@ func (k *Known) ListKeys() []string {
 	return keys
 }
 
-// GetByKey gives the KnownObject of a key. It never returns an error.
+// GetByKey returns the KnownObject of a key. It never returns an error.
 func (k *Known) GetByKey(key string) (value any, exists bool, err error) {
 	namespace, name := splitKey(key)
 	e := k.get(namespace, name)
@@ -74,7 +74,7 @@ func (k *Known) GetByKey(key string) (value any, exists bool, err error) {
 	return KnownObject{namespace: namespace, name: name, entry: e}, true, nil
 }
 
-// Len gives the number of living objects.
+// Len returns the number of living objects.
 func (k *Known) Len() int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -87,8 +87,8 @@ func (k *Known) get(namespace, name string) *entry {
 	return k.objects[namespace][name]
 }
 
-// put stores an entry. It copies the name each time, because the name may share the memory of a whole object. A Go map takes
-// over the key of an assignment even if it holds an equal one.
+// put stores an entry. It copies the name each time, because the name may share the memory of a whole object. A Go map
+// replaces the key on assignment, even if it holds an equal key.
 func (k *Known) put(namespace, name string, e *entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,7 +141,7 @@ func joinKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// splitKey is the reverse of joinKey. A name may hold a slash in aggregated APIs; a namespace may not.
+// splitKey is the reverse of joinKey. In aggregated APIs a name may hold a slash; a namespace may not.
 func splitKey(key string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(key, "/"); ok {
 		return namespace, name

@@ -20,9 +20,9 @@ import (
 // A loader folds the living objects of a stream from the record.
 //
 // All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
-// keyframe (I8). So the loader goes through the days from the newest. Each query reads one partition, and an object that was
-// found is not looked for again. What changed lately is found at once. The daily sweep gives what does not change a row in
-// each day, too. A day that was not swept costs one lookup in an index for each older object.
+// keyframe (I8). So the loader reads the days from the newest to the oldest, one partition per query, and does not
+// search again for an object that it found. It finds objects that changed lately at once. The daily sweep gives
+// unchanged objects a row in each day, too. A day without a sweep costs one index lookup for each older object.
 type loader struct {
 	streams *streams
 	stream  *Stream
@@ -36,7 +36,7 @@ type pendingLife struct {
 	uid             string
 }
 
-// loadChunk is how many objects are asked for at once: the server sorts their rows.
+// loadChunk is how many objects one query requests: the server sorts their rows.
 const loadChunk = 500
 
 func (r *streams) loadKnown(ctx context.Context, st *Stream) error {
@@ -92,7 +92,7 @@ func (l *loader) days(ctx context.Context) ([]recordedDay, error) {
 	})
 }
 
-// day finds pending objects in one partition. Those that were born later need not be looked for: they were found.
+// day finds pending objects in one partition. It skips objects that were born after that day.
 func (l *loader) day(ctx context.Context, day recordedDay) error {
 	var missing []pendingLife
 	for chunk := range slices.Chunk(l.pending, loadChunk) {
@@ -114,11 +114,11 @@ func (l *loader) day(ctx context.Context, day recordedDay) error {
 	return nil
 }
 
-// foldQuery gives, for each object, the last keyframe within the bounds and the rows after it.
+// foldQuery selects, for each object, the last keyframe within the bounds and the rows after it.
 //
-// Today's partition grows faster than it is analysed. The planner expects few rows for seqs that it has not heard of. So the
-// query leaves the planner no choice. MATERIALIZED and OFFSET 0 keep the order. Seq + 0 keeps the planner from the index by
-// seq, with which it would go through the rows of every other object.
+// Today's partition grows faster than the server analyses it. The planner expects few rows for seqs that are not in its
+// statistics. So the query gives the planner no choice. MATERIALIZED and OFFSET 0 keep the order. Seq + 0 prevents the
+// use of the index by seq, which would read the rows of every other object.
 const foldQuery = `
 	WITH starts AS MATERIALIZED (
 		SELECT o.object_id, keyframe.seq
@@ -138,7 +138,7 @@ const foldQuery = `
 	) AS d
 	ORDER BY d.object_id, d.seq`
 
-// A folding is one object on its way through its rows.
+// A folding is the state of one object while its rows are folded.
 type folding struct {
 	objectID, seq int64
 	observed      time.Time
@@ -180,7 +180,7 @@ func (l *loader) chunk(ctx context.Context, chunk []pendingLife, day recordedDay
 	return found, rows.Err()
 }
 
-// add folds one row. After an error the next keyframe sets the object right again.
+// add folds one row. After an error, the next keyframe repairs the object.
 func (f *folding) add(row fold.Row) {
 	whole := row.Object != nil || row.Exact != nil
 	if f.err != nil && !whole {
@@ -206,7 +206,7 @@ func (l *loader) finish(chunk []pendingLife, f *folding) {
 	}
 	p := &chunk[i]
 	digest := patch.Digest(f.doc)
-	// I6: what the record folds to is what was served.
+	// I6: the record must fold to the version that was served.
 	if f.err != nil || !bytes.Equal(digest[:], f.digest) {
 		l.unfolded(p, f, f.err)
 		return
@@ -223,10 +223,11 @@ func (l *loader) finish(chunk []pendingLife, f *folding) {
 	}
 	l.packed = s2.Encode(l.packed[:cap(l.packed)], doc)
 	e.doc = bytes.Clone(l.packed)
-	l.stream.known.put(p.namespace, p.served(f.doc), &e)
+	l.stream.known.put(p.namespace, p.servedName(f.doc), &e)
 }
 
-// redacted gives a text of the record under the present rules. I9: text that was made under fewer rules is not written again.
+// redacted returns a text of the record under the present rules. I9: the sink does not write again a text that was made
+// under fewer rules.
 func (l *loader) redacted(doc patch.Doc) (patch.Doc, error) {
 	if l.stream.spec.Redact == nil {
 		return doc, nil
@@ -234,8 +235,8 @@ func (l *loader) redacted(doc patch.Doc) (patch.Doc, error) {
 	return l.stream.spec.Redact(doc)
 }
 
-// served gives the name as the server knows it: that of the object, where lives could not hold it.
-func (p *pendingLife) served(doc patch.Doc) string {
+// servedName returns the name that the server uses. Lives may hold it cut; then the object's text has it whole.
+func (p *pendingLife) servedName(doc patch.Doc) string {
 	value, _ := patch.Get(doc, "/metadata/name")
 	if name, ok := patch.Unquote(value); ok && lifeName(string(name)) == p.name {
 		return string(name)
@@ -243,16 +244,17 @@ func (p *pendingLife) served(doc patch.Doc) string {
 	return p.name
 }
 
-// unfolded makes an object known of which only the identity is: its next version is stored whole.
+// unfolded makes an object known by its identity only: the sink stores its next version whole.
 func (l *loader) unfolded(p *pendingLife, f *folding, err error) {
-	l.logOf(p, f).Error("the record of an object does not fold to what was served; its next version is stored whole", "error", err)
+	l.logOf(p, f).Error("an object on record does not fold to the version that was served; its next version is stored whole", "error", err)
 	l.identity(p, f, err, false)
 }
 
-// unredacted is unfolded of an object whose text the present rules cannot be applied to. I9: that text is not written again.
+// unredacted does the same for an object whose text the present rules cannot be applied to. I9: the sink does not write
+// that text again.
 func (l *loader) unredacted(p *pendingLife, f *folding, err error) {
 	err = fmt.Errorf("redact the text on record: %w", err)
-	l.logOf(p, f).Error("the record of an object cannot be redacted under the present rules; until its next version, which is stored whole, no checkpoint is made", "error", err)
+	l.logOf(p, f).Error("an object on record cannot be redacted under the present rules; no checkpoint is made until its next version, which is stored whole", "error", err)
 	l.identity(p, f, err, true)
 }
 

@@ -30,7 +30,8 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 		want[key] = made(t, o.namespace, key, string(o.uid), fmt.Sprint(rv), fmt.Sprintf(`{"day":%d,"rv":%d}`, day, rv))
 		return watched(pods, delta.Updated, want[key])
 	}
-	// On some days some objects change. On others none does, or some are born. There are more objects than one query asks for.
+	// On some days some objects change. On other days none changes, or some are born. There are more objects than one
+	// query requests.
 	for day := range 5 {
 		var items []Item
 		for i := range loadChunk + 100*day {
@@ -69,16 +70,16 @@ func TestARecordThatDoesNotFoldIsReportedAndTheNextVersionIsWhole(t *testing.T) 
 		"the rows are gone":     `DELETE FROM kuberewind.deltas_data`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []Mismatch
-			r := record(t, newDatabase(t), func(c *Config) { c.Hooks.Unfolded = func(m Mismatch) { told = append(told, m) } })
+			var reported []Mismatch
+			r := record(t, newDatabase(t), func(c *Config) { c.Hooks.Unfolded = func(m Mismatch) { reported = append(reported, m) } })
 			pods := r.pods()
 			uid := newUID()
 			r.commit(replacedBy(pods, delta.CauseFirstList, "1"), watched(pods, delta.Added, made(t, "a", "x", uid, "11", `1`)), watched(pods, delta.Updated, made(t, "a", "x", uid, "12", `2`)))
 			r.db.exec(t, damage)
 			r.reopen()
 			pods = r.pods()
-			require.Len(t, told, 1)
-			require.Equal(t, "a/x", told[0].Key)
+			require.Len(t, reported, 1)
+			require.Equal(t, "a/x", reported[0].Key)
 			value, exists, _ := pods.Known().GetByKey("a/x")
 			require.True(t, exists)
 			require.Zero(t, value.(KnownObject).Digest())
@@ -87,7 +88,7 @@ func TestARecordThatDoesNotFoldIsReportedAndTheNextVersionIsWhole(t *testing.T) 
 			require.Equal(t, "1 f t", one[string](t, r.db, `SELECT format('%s %s %s', object_id, patch IS NOT NULL, object IS NOT NULL) FROM kuberewind.deltas_data WHERE seq = 3`))
 			r.reopen()
 			r.pods()
-			require.Len(t, told, 1, "it folds again")
+			require.Len(t, reported, 1, "it folds again")
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noted is what the head notes of a spool.
+// noted returns the spool offset in the head.
 func (f *faulty) noted() Offset {
 	f.t.Helper()
 	head, o, err := ReadOffset(f.t.Context(), f.db.admin, f.cfg.ClusterUID)
@@ -16,7 +16,7 @@ func (f *faulty) noted() Offset {
 	return o
 }
 
-// again is a batch of nothing but what is on record.
+// again returns a batch that has only versions on record.
 func (f *faulty) again() *Batch {
 	f.t.Helper()
 	f.rv--
@@ -26,7 +26,7 @@ func (f *faulty) again() *Batch {
 	return b
 }
 
-func TestEachCommitNotesTheOffsetOfTheSpoolAndAnOpeningLeavesIt(t *testing.T) {
+func TestACommitSetsTheSpoolOffsetAndOpenKeepsIt(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	mine, other := Offset{[]byte("mine"), 7}, Offset{[]byte("other"), 3}
@@ -37,7 +37,7 @@ func TestEachCommitNotesTheOffsetOfTheSpoolAndAnOpeningLeavesIt(t *testing.T) {
 	f.reopen()
 	f.pods = f.recording.pods()
 	require.Equal(t, mine, f.sink.Info().Offset)
-	require.Equal(t, mine, f.noted(), "a second host may open the record and die: the spool of the first stays what it is")
+	require.Equal(t, mine, f.noted(), "a second host may open the record and die; the offset of the first host's spool stays")
 	b = f.update()
 	b.SetOffset(other)
 	f.mustCommit(b)

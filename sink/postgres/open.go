@@ -18,13 +18,13 @@ import (
 )
 
 var (
-	// ErrKeyMismatch says that the cluster's Secrets were hidden with another key (I9).
+	// ErrKeyMismatch is the error if the cluster's Secrets were hidden with another key (I9).
 	ErrKeyMismatch = errors.New("the cluster was recorded with another key for the values of Secrets")
-	// ErrNameTaken says that another cluster has the name.
+	// ErrNameTaken is the error if another cluster has the name.
 	ErrNameTaken = errors.New("another cluster has this name in the record")
 )
 
-// open takes over the cluster, and loads what the sink goes on from.
+// open takes over the cluster, and loads the state from which the sink continues.
 func (s *Sink) open(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := migrations.Check(ctx, pool); err != nil {
 		return err
@@ -58,9 +58,9 @@ type takeover struct {
 }
 
 const (
-	// registerAttempts bounds how often two clusters that are registered at once may take each other's number.
+	// registerAttempts bounds the retries if clusters that are registered at the same time take each other's number.
 	registerAttempts = 20
-	// headAttempts times headPatience, which is lock_timeout in the words of PostgreSQL, is a minute.
+	// headPatience is the lock_timeout of one attempt. Together, headAttempts of them take a minute.
 	headAttempts = 30
 	headPatience = "2s"
 )
@@ -85,8 +85,9 @@ func (t *takeover) run(ctx context.Context) error {
 }
 
 // evict ends the session that holds the head of the record, if that session waits for its own client. A writer that was
-// stopped in mid-transaction, or cut off, would otherwise keep its successor out for as long as its connection seems to live.
-// A transaction that is under way may come to its end. So may an erasure, which waits for its client while that folds lives.
+// stopped or cut off inside a transaction would otherwise block its successor for as long as its connection seems to
+// live. evict does not end a transaction that is running. It does not end an erasure either, which waits for its client
+// while that folds lives.
 func (t *takeover) evict(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
 		var holder string
@@ -95,7 +96,7 @@ func (t *takeover) evict(ctx context.Context) error {
 		if err != nil {
 			return ignoreNoRows(err)
 		}
-		// A session may be ended by its own login, which the writer's role is not.
+		// Only the login of a session may end it, and the writer's role is not that login.
 		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`); err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (t *takeover) evict(ctx context.Context) error {
 				AND NOT starts_with(a.application_name, $2)`,
 			holder, erasing).Scan(&ended)
 		if err == nil && ended > 0 {
-			t.cfg.Logger.Warn("a writer before this one does not answer and had the head of the record; its session was ended")
+			t.cfg.Logger.Warn("ended the session of an earlier writer that held the head of the record and did not answer")
 		}
 		return err
 	})
@@ -147,7 +148,7 @@ func (t *takeover) beginEpoch(ctx context.Context, tx pgx.Tx) error {
 	err = tx.QueryRow(ctx, `SELECT config::text FROM kuberewind.epochs WHERE cluster = $1 AND epoch < $2 ORDER BY epoch DESC LIMIT 1`, t.info.Cluster, t.info.Epoch).
 		Scan(&t.info.Config)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return fmt.Errorf("read the configuration of the recorder before: %w", err)
+		return fmt.Errorf("read the configuration of the previous recorder: %w", err)
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (t *takeover) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err 
 		return false, err
 	case !bytes.Equal(fingerprint, t.cfg.KeyFingerprint):
 		// I9: with another key, every Secret would seem to change, and old and new values could not be compared.
-		return false, fmt.Errorf("%w (fingerprint %x, and this recorder's key has %x): give it the key that it was first recorded with; a new key begins a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, t.cfg.KeyFingerprint)
+		return false, fmt.Errorf("%w (fingerprint %x; this recorder's key has %x): give it the key of the first recording; a new key needs a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, t.cfg.KeyFingerprint)
 	case name == t.cfg.ClusterName:
 		return true, nil
 	}
@@ -186,16 +187,17 @@ func (t *takeover) registerCluster(ctx context.Context, tx pgx.Tx, now time.Time
 	return err
 }
 
-// nameTaken explains the one duplicate that another try does not resolve.
+// nameTaken explains the only duplicate that a retry does not resolve.
 func (t *takeover) nameTaken(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == pgerrcode.UniqueViolation && pgErr.ConstraintName == "clusters_name_key" {
-		return fmt.Errorf("%w: give this one another name than %q", ErrNameTaken, t.cfg.ClusterName)
+		return fmt.Errorf("%w: give this cluster another name than %q", ErrNameTaken, t.cfg.ClusterName)
 	}
 	return err
 }
 
-// moveEpoch makes this the cluster's writer. From its commit on, the compare-and-swap of any other finds no row (I1).
+// moveEpoch makes this sink the cluster's writer. After its commit, the compare-and-swap of any other writer finds no
+// row (I1).
 func (t *takeover) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 	h := &t.head
 	var digest []byte
@@ -211,7 +213,7 @@ func (t *takeover) moveEpoch(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// load reads what the encoder goes on from, apart from the head.
+// load reads the state from which the encoder continues, except the head.
 func (e *encoder) load(ctx context.Context, t *tenure) error {
 	e.cluster, e.drafts.cluster = t.cluster, t.cluster
 	var day *time.Time

@@ -28,7 +28,7 @@ func TestAnotherKeyIsRefused(t *testing.T) {
 	err := r.openWith(func(c *Config) { c.KeyFingerprint = []byte{9} })
 	require.ErrorIs(t, err, ErrKeyMismatch)
 	require.Equal(t, Permanent, ClassOf(err))
-	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT epoch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "the refused one took nothing over")
+	require.Equal(t, int64(1), one[int64](t, r.db, `SELECT epoch FROM kuberewind.heads WHERE cluster = $1`, r.cluster()), "the refused recorder has not taken over")
 }
 
 func TestNameOfAnotherClusterIsRefused(t *testing.T) {
@@ -38,7 +38,7 @@ func TestNameOfAnotherClusterIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrNameTaken)
 	require.ErrorContains(t, err, r.cfg.ClusterName)
 	require.NoError(t, r.openWith(func(c *Config) { c.ClusterUID, c.ClusterName = other, "other" }))
-	require.ErrorIs(t, r.openWith(func(c *Config) { c.ClusterUID = other }), ErrNameTaken, "nor can a cluster be renamed so")
+	require.ErrorIs(t, r.openWith(func(c *Config) { c.ClusterUID = other }), ErrNameTaken, "a cluster cannot be renamed to it either")
 	require.Error(t, r.openWith(func(c *Config) { c.ClusterName = "" }))
 }
 
@@ -62,7 +62,7 @@ func TestSchemaOfAnotherVersionIsRefused(t *testing.T) {
 	require.ErrorIs(t, r.openWith(func(*Config) {}), migrations.ErrMissing)
 }
 
-func TestDatabaseThatCannotBeReachedIsAnErrorThatMayPass(t *testing.T) {
+func TestAnUnreachableDatabaseIsATransientError(t *testing.T) {
 	r := record(t, newDatabase(t))
 	err := r.openWith(func(c *Config) { c.URL = "postgres://nobody@127.0.0.1:1/none?sslmode=disable" })
 	require.Equal(t, Connection, ClassOf(err))
@@ -90,7 +90,7 @@ func TestEachTakeoverIsAnEpochAndAPause(t *testing.T) {
 		all[string](t, r.db, `SELECT format('%s %s %s %s %s', epoch, after_seq, recorder, version, config -> 'include') FROM kuberewind.epochs WHERE cluster = $1 ORDER BY epoch`, r.cluster()))
 }
 
-func TestAPauseBeginsWithTheLastThingThatWasSeen(t *testing.T) {
+func TestAPauseBeginsAtTheLastObservation(t *testing.T) {
 	r := record(t, newDatabase(t))
 	r.now = noon.Add(time.Hour)
 	r.sink.Close()
@@ -103,7 +103,7 @@ func TestAPauseBeginsWithTheLastThingThatWasSeen(t *testing.T) {
 	}
 	require.Equal(t, []string{"2 00:10:00"}, pauses())
 	r.open()
-	require.Equal(t, []string{"2 00:10:00", "3 01:00:00"}, pauses(), "what was seen before was lost")
+	require.Equal(t, []string{"2 00:10:00", "3 01:00:00"}, pauses(), "the earlier observation was lost")
 	require.ErrorIs(t, s.RecordPause(t.Context(), noon), ErrFenced)
 }
 
@@ -112,7 +112,7 @@ func utcInfo(i Info) Info {
 	return i
 }
 
-func TestClustersRegisteredAtOnceGetNumbersOfTheirOwn(t *testing.T) {
+func TestClustersRegisteredAtOnceGetDifferentNumbers(t *testing.T) {
 	r := record(t, newDatabase(t))
 	const clusters = 8
 	errs := make(chan error)
@@ -130,7 +130,7 @@ func TestClustersRegisteredAtOnceGetNumbersOfTheirOwn(t *testing.T) {
 	require.Equal(t, clusters+1, one[int](t, r.db, `SELECT count(*) FROM kuberewind.heads`))
 }
 
-func TestCommitsWaitForTheDiskWhateverTheServerSays(t *testing.T) {
+func TestCommitsWaitForTheDiskWhateverTheServerSetting(t *testing.T) {
 	db := newDatabase(t)
 	db.exec(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$`)
 	r := record(t, db)
@@ -139,7 +139,7 @@ func TestCommitsWaitForTheDiskWhateverTheServerSays(t *testing.T) {
 	require.Equal(t, "on", setting)
 }
 
-func TestSessionsAreToldApartByTheirNames(t *testing.T) {
+func TestSessionsHaveDifferentNames(t *testing.T) {
 	db := newDatabase(t)
 	for given, want := range map[string]string{"": "kuberewind test", "&application_name=ours": "ours"} {
 		pool, err := NewPool(t.Context(), db.url+given, "kuberewind test")
@@ -151,7 +151,7 @@ func TestSessionsAreToldApartByTheirNames(t *testing.T) {
 	}
 }
 
-func TestPoolOfTheCallerStaysOpen(t *testing.T) {
+func TestThePoolOfTheCallerStaysOpen(t *testing.T) {
 	db := newDatabase(t)
 	pool, err := NewPool(t.Context(), db.url, "test")
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestDocumentsOfTheServerAreRecordedWhenTheyChange(t *testing.T) {
 	require.Equal(t, 5, one[int](t, r.db, `SELECT count(*) FROM kuberewind.server_data WHERE cluster = $1`, r.cluster()))
 }
 
-func TestStatusSaysWhereEachStreamStands(t *testing.T) {
+func TestStatusReportsTheStateOfEachStream(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods, nodes := r.pods(), r.stream(StreamSpec{Resource: "nodes", Kind: "Node"})
 	r.now = noon.Add(time.Minute)
@@ -235,7 +235,7 @@ func TestHooksReportWhatWasEncodedAndCommitted(t *testing.T) {
 	require.Equal(t, noon, committed[0].Observed)
 }
 
-func TestTheHookOfGapsReportsEachOnceItIsOnRecord(t *testing.T) {
+func TestTheGapHookReportsAGapAfterItsCommit(t *testing.T) {
 	var told []GapChange
 	r := record(t, newDatabase(t), func(c *Config) {
 		c.Hooks.Gap = func(g GapChange) { told = append(told, g) }
@@ -253,7 +253,7 @@ func TestTheHookOfGapsReportsEachOnceItIsOnRecord(t *testing.T) {
 	require.Equal(t, 1, r.sink.OpenGaps())
 	r.reopen()
 	pods = r.pods()
-	require.Equal(t, 1, r.sink.OpenGaps(), "a recorder before this one left it open")
+	require.Equal(t, 1, r.sink.OpenGaps(), "an earlier recorder did not close it")
 	r.now = noon.Add(time.Minute)
 	r.commit(Item{Stream: pods.ID(), Kind: Marked, Marker: delta.Marker{Kind: delta.Resumed}})
 	require.Equal(t, GapChange{Resource: "pods", Closed: true, Cause: "forbidden", Detail: "no", FromRV: "10", FromTime: noon, ToRV: "10", ToTime: r.now, Outcome: "resumed"}, told[2])

@@ -8,15 +8,16 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// StartAfter moves Info.Started behind a moment up to which nothing was seen, or up to which an earlier writer has left what
-// it saw. The clock of that writer may have been ahead of this one's. Call it before RecordPause.
+// StartAfter moves Info.Started behind the moment seen. Until that moment an earlier writer stored what it observed, or
+// this recorder observed nothing. The clock of the earlier writer may have been ahead of this recorder's. Call
+// StartAfter before RecordPause.
 func (s *Sink) StartAfter(seen time.Time) {
 	s.info.Started = times.Later(s.info.Started, seen.Add(time.Microsecond))
 }
 
-// RecordPause puts on record that no recorder saw what happened since the last commit. If an earlier writer has left what it
-// saw after that, the pause begins at seen. Call it before the first commit. Until there is a commit, the pause of the next
-// writer begins where this one's does.
+// RecordPause records that no recorder observed the time since the last commit. If an earlier writer stored later
+// observations, the pause begins at seen. Call it before the first commit. If no commit follows, the pause of the next
+// writer begins where this one does.
 func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
 	from := times.Later(s.info.Observed, seen)
 	if !s.info.Resumed || from.After(s.info.Started) {
@@ -30,7 +31,7 @@ func (s *Sink) RecordPause(ctx context.Context, seen time.Time) error {
 		err = s.tenure.fenced(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("record the pause before this recorder: %w", explain(err))
+		return fmt.Errorf("record the pause since the last commit: %w", explain(err))
 	}
 	return nil
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// SessionName is what the sessions of a Sink's own pool are called.
+// SessionName is the name of the sessions of a Sink's own pool.
 const SessionName = "kuberewind writer"
 
-// NewPool makes the connections of a recorder. They work as the role kuberewind_writer if they may (I8), and wait for the disk
-// when they commit. The server ends them soon after this process can no longer be reached, so that an open transaction does
-// not hold up its successor. Sessions have the name in pg_stat_activity, unless the URL gives them an application_name. No
-// connection is made yet.
+// NewPool returns the connection pool of a recorder. Its sessions work as the role kuberewind_writer if they may (I8),
+// and wait for the disk when they commit. The server ends them soon after this process becomes unreachable, so that an
+// open transaction does not block its successor. Sessions have the name in pg_stat_activity, unless the URL sets an
+// application_name. NewPool makes no connection yet.
 func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	return newPool(ctx, url, 1, func(ctx context.Context, conn *pgx.Conn) error {
 		if err := setSession(ctx, conn, name); err != nil {
@@ -28,14 +28,14 @@ func NewPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	})
 }
 
-// NewCounterPool makes connections as NewPool does, which work as the role kuberewind_counter and read: one that may not become that role fails. There may be
-// two at least.
+// NewCounterPool returns a pool as NewPool does, whose sessions work as the role kuberewind_counter and read. If a
+// session may not become that role, connecting fails. The pool has room for at least two connections.
 func NewCounterPool(ctx context.Context, url, name string) (*pgxpool.Pool, error) {
 	return newPool(ctx, url, 2, func(ctx context.Context, conn *pgx.Conn) error {
 		if err := setSession(ctx, conn, name); err != nil {
 			return err
 		}
-		// The planner is to know the bounds of each question, and opens few partitions then.
+		// With a custom plan, the planner knows the bounds of each query and opens few partitions.
 		if _, err := conn.Exec(ctx, `SET plan_cache_mode = force_custom_plan; SET jit = off`, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return fmt.Errorf("settings of the session: %w", err)
 		}
@@ -47,15 +47,15 @@ func NewCounterPool(ctx context.Context, url, name string) (*pgxpool.Pool, error
 	})
 }
 
-// newPool makes a pool of so many connections at least, whose sessions begin in one way.
+// newPool returns a pool that allows at least so many connections. begin prepares each session.
 func newPool(ctx context.Context, url string, least int32, begin func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("the database's URL: %w", err)
 	}
 	pgdial.EndSilence(config.ConnConfig)
-	// A connection in the making stays in the pool's count even after its caller has given up, and the pool may have few.
-	// Without a timeout, one that is never answered would take its place for ever.
+	// A connection that is still being made counts in the pool, even after its caller has given up, and the pool may
+	// have few. Without a timeout, a connection that the server never answers would take its place for ever.
 	patience := config.ConnConfig.ConnectTimeout
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
@@ -70,9 +70,9 @@ func newPool(ctx context.Context, url string, least int32, begin func(context.Co
 	return pool, nil
 }
 
-// sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice to
-// wait for replicas is kept. A choice not to wait for the disk is overridden, because a position must not be ahead of what
-// survives (I1).
+// sessionSettings are set by a statement and not in the startup message, which poolers may refuse. An operator's choice
+// to wait for replicas is kept. A choice not to wait for the disk is overridden, because a position must not be ahead
+// of the data on disk (I1).
 const sessionSettings = `
 	SELECT set_config('application_name', coalesce(nullif(current_setting('application_name'), ''), $1), false),
 		set_config('idle_in_transaction_session_timeout', '30s', false),

@@ -2,7 +2,8 @@ package postgres
 
 import "github.com/kuberewind/kuberewind/delta"
 
-// A streamState is what a row of streams says that changes with the deltas. Empty texts of its position are NULL.
+// A streamState holds the columns of a row of streams that change with the deltas. Empty texts of its position are
+// NULL.
 type streamState struct {
 	at           delta.Position
 	lastSeq      int64
@@ -14,8 +15,8 @@ type streamState struct {
 	detail       string
 	filter       string
 	schema       string // see Stream.Schema
-	gap          *gap   // the open one
-	inherited    bool   // the gap was opened by a recorder before this one
+	gap          *gap   // the open gap, nil if there is none
+	inherited    bool   // an earlier recorder opened the gap
 }
 
 func (e *encoder) position(b *Batch, st *Stream, it *Item) {
@@ -26,12 +27,12 @@ func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 	e.bookmark(b, st, it.Position)
 }
 
-// pass moves the position by an event of the watch. Of an event that is not recorded, the type is not known: it may be a delete. What
-// is given twice after a crash is skipped.
+// pass moves the position by an event of the watch. If the event is not recorded, its type is unknown, and it may be a
+// delete. After a crash the server may repeat events; the sink skips them.
 func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
 	w := &st.work
 	if !w.synced {
-		// I1: while nothing is complete, nothing can be resumed. The list has to come first.
+		// I1: while the stream is not complete, it cannot be resumed. A list must come first.
 		if w.at.See(it.Position) {
 			b.touch(st)
 		}
@@ -43,7 +44,7 @@ func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
 	}
 }
 
-// bookmark moves the position to where the server says that everything has been given.
+// bookmark moves the position to the resource version up to which the server has sent everything.
 func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	w := &st.work
 	before := w.at.Complete
@@ -53,16 +54,16 @@ func (e *encoder) bookmark(b *Batch, st *Stream, rv string) {
 	}
 }
 
-// moved notes that the stream has gone on from a position.
+// moved records that the stream has continued from a position.
 func (e *encoder) moved(b *Batch, st *Stream, from string) {
 	e.resumedByItself(b, st, from)
 	st.work.positionedAt = e.head.observed
 	b.touch(st)
 }
 
-// begun notes that a list has changed what is recorded, other than by what one resource version now looks like. I3: until the
-// list ends, the stream cannot be resumed from its position. A watch from there gives versions from before the list. They
-// would come too late for the objects that the list has shown.
+// begun records that a list has changed the record, other than by the schema's new form of one resource version. I3:
+// until the list ends, the stream cannot be resumed from its position. A watch from there sends versions from before
+// the list. They would come too late for the objects that the list has shown.
 func (e *encoder) begun(b *Batch, st *Stream, source delta.Source) {
 	if st.work.synced && source.Listed() {
 		st.work.synced = false

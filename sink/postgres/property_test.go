@@ -17,21 +17,21 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An event is what a server keeps of one change.
+// An event is one change in a server's history.
 type event struct {
 	kind delta.Type
 	rv   int
 	o    *object
 }
 
-// A model is one resource of a server: its history, and what lives.
+// A model is one resource of a server: its history, and its living objects.
 type model struct {
 	t         testing.TB
 	bookmarks bool
 	rv        *int // shared by the resources, as with one etcd
 	log       []event
 	live      map[string]*object
-	compacted int // watches from below this are refused
+	compacted int // watches from before it are refused
 }
 
 // change makes one random change, or several deletes of one resource version.
@@ -70,11 +70,11 @@ func (m *model) add(kind delta.Type, o *object) {
 	m.live[o.name] = o
 }
 
-// A follower is what a reflector and a queue do for one stream, in short.
+// A follower stands for the reflector and the queue of one stream.
 type follower struct {
 	model *model
 	st    *Stream
-	seen  int // resource version up to which the watch has given everything
+	seen  int // resource version up to which the watch has sent everything
 	since int // resource version of the last list or resumption: no watch begins before it
 }
 
@@ -118,7 +118,7 @@ func (f *follower) list() []Item {
 	return append(items, end)
 }
 
-// watch gives some of the events after what was seen; or, from some time before, what was given already.
+// watch returns some of the next events, or repeats some that it returned before.
 func (f *follower) watch(rt *rapid.T) []Item {
 	from := f.seen
 	if rapid.IntRange(0, 5).Draw(rt, "again") == 0 {
@@ -144,7 +144,7 @@ func (f *follower) watch(rt *rapid.T) []Item {
 	return items
 }
 
-// lastWhole is the last resource version of which all events were given: several deletes may share one.
+// lastWhole returns the last resource version of which all events were sent: several deletes may share one.
 func (f *follower) lastWhole(items []Item) int {
 	last, _ := strconv.Atoi(items[len(items)-1].Position)
 	given, all := 0, 0
@@ -164,8 +164,8 @@ func (f *follower) lastWhole(items []Item) int {
 	return last
 }
 
-// TestRandomHistoriesAreRecordedExactly is the promise. In the stretches that the record calls covered, it holds every version
-// that was served, once, in order. Folding gives it back. Every other stretch is a gap.
+// TestRandomHistoriesAreRecordedExactly checks the promise. In the periods that the record calls covered, it holds
+// every version that was served, once, in order, and folding reproduces it. Every other period is a gap.
 func TestRandomHistoriesAreRecordedExactly(t *testing.T) {
 	db := newDatabase(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -214,7 +214,7 @@ func (r *run) step(rt *rapid.T) {
 	case 9:
 		r.now = r.now.Add(time.Duration(rapid.IntRange(0, 10).Draw(rt, "hours")) * time.Hour)
 	case 10:
-		// Known is compared when nothing waits: that is the queue's business.
+		// The queue compares a list with Known only when no entry waits.
 		r.flush(rt, true)
 		f.model.compacted = *f.model.rv
 		r.push(f.list())
@@ -230,7 +230,7 @@ func (r *run) push(items []Item) {
 	r.queue = append(r.queue, items...)
 }
 
-// flush encodes some or all of what waits, and commits the batch before, or both.
+// flush encodes some or all of the waiting items and commits the previous batch. It may commit the new batch, too.
 func (r *run) flush(rt *rapid.T, all bool) {
 	n := len(r.queue)
 	if !all {
@@ -253,7 +253,7 @@ func (r *run) finish(rt *rapid.T) {
 	}
 }
 
-// restart is a crash: what waits, and what is encoded and not committed, is lost.
+// restart is a crash: it loses the waiting items, and the batch that is encoded and not committed.
 func (r *run) restart(rt *rapid.T) {
 	r.queue, r.encoded = nil, nil
 	r.reopen()
@@ -321,7 +321,7 @@ func (r *recording) compare(rt *rapid.T, f *follower) {
 	require.Equal(rt, len(f.model.live), f.st.Known().Len())
 }
 
-// coverage tells whether a resource version of the stream is in no gap.
+// coverage returns a function that reports whether a resource version of the stream is in no gap.
 func (r *recording) coverage(st *Stream) func(rv int) bool {
 	type bounds struct{ from, to int }
 	var gaps []bounds

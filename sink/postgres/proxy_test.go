@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cut is what a proxy does to a connection when a COMMIT comes.
+// A cut is what a proxy does to a connection at a COMMIT.
 type cut int
 
 const (
 	noCut      cut = iota
 	cutBefore      // the server never sees it
 	cutAfter       // the client never sees the answer
-	cutAndHold     // the client is cut, the server's side stays open in mid-transaction until released
+	cutAndHold     // the client is cut; the transaction stays open on the server's side until it is released
 )
 
 // A proxy stands between a sink and the server.
@@ -39,8 +39,8 @@ type proxy struct {
 	mu   sync.Mutex // protects what follows
 	next cut        // done to the next COMMIT
 	open map[net.Conn]struct{}
-	lost map[net.Conn]struct{} // what these send does not arrive
-	mute bool                  // connections that are made are lost once they are to be prepared
+	lost map[net.Conn]struct{} // the proxy discards what these send
+	mute bool                  // the proxy discards the first statement of new connections, and all later ones
 }
 
 // A heldConn is the server's side of a cut connection, with the COMMIT that was not sent.
@@ -59,7 +59,7 @@ func newProxy(t testing.TB, target string) *proxy {
 	require.NoError(t, err)
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: p.listener.Addr().String(), Path: "/" + config.Database,
-		RawQuery: "sslmode=disable&default_query_exec_mode=exec", // so that the word is in what is sent each time
+		RawQuery: "sslmode=disable&default_query_exec_mode=exec", // so that each COMMIT is sent as text
 	}
 	p.url = u.String()
 	p.wait.Go(p.accept)
@@ -83,21 +83,21 @@ func (p *proxy) cutNextCommit(how cut) {
 	p.next = how
 }
 
-// halfOpen loses what is sent on the connections that there are. Neither side learns of it.
+// halfOpen discards what is sent on the present connections. Neither side notices.
 func (p *proxy) halfOpen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.Copy(p.lost, p.open)
 }
 
-// muteNew loses what is sent on connections as they are made, from their first statement on, until it is called with false.
+// muteNew discards what is sent on new connections, from their first statement on, until it is called with false.
 func (p *proxy) muteNew(mute bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mute = mute
 }
 
-// resetLost has both sides learn of it.
+// resetLost closes the lost connections, so that both sides notice.
 func (p *proxy) resetLost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,7 +189,7 @@ func (p *proxy) requests(client, server net.Conn, watch chan<- struct{}, answere
 	}
 }
 
-// answers passes on what the server says, until it answers a COMMIT of which the client is not to hear.
+// answers passes on the server's answers, until the answer to a COMMIT that the client must not receive.
 func (p *proxy) answers(client, server net.Conn, watch <-chan struct{}, answered chan<- struct{}) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -217,7 +217,7 @@ func (p *proxy) answers(client, server net.Conn, watch <-chan struct{}, answered
 	}
 }
 
-// commit sends the COMMIT after all.
+// commit sends the held COMMIT.
 func (h *heldConn) commit() error {
 	_, err := h.server.Write(h.pending)
 	return err

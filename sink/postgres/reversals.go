@@ -10,12 +10,13 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// toldWithin is how long a recorder that has found a reversal may take to tell the streams. It tries every ten seconds or so,
-// and no stream is watched anew before. A stream that goes on for longer was told, or is in another etcd. The stream that
-// could prove this may be gone by now.
-const toldWithin = 10 * time.Minute
+// notifyWithin is how long a recorder that found a rollback may take to notify the streams. It retries about every ten
+// seconds, and no stream is watched again before that. A stream that continued for longer was notified, or is in
+// another etcd. The stream that could prove this may be gone by now.
+const notifyWithin = 10 * time.Minute
 
-// A Reversal is on record of a stream: the server's history went backwards. FromRV and FromAt are where the gap begins, empty where nobody knows.
+// A Reversal is a rollback of the server's history, as recorded for a stream. The gap begins at FromRV and FromAt,
+// which are empty if unknown.
 type Reversal struct {
 	Stream int32
 	Proof  string
@@ -23,10 +24,10 @@ type Reversal struct {
 	FromAt time.Time
 }
 
-// Untold gives, by stream, the reversals of other streams that are on record and after which the stream was not listed. Such a
-// stream is in another etcd, or the recorder before this one ended before it had told all.
-func (p *Prior) Untold(ctx context.Context) (map[int32][]Reversal, error) {
-	// Two streams that find it out by themselves do so within seconds of each other.
+// Unnotified returns, by stream, the rollbacks of other streams on record after which the stream was not listed. Such a
+// stream is in another etcd, or the previous recorder ended before it had notified every stream.
+func (p *Prior) Unnotified(ctx context.Context) (map[int32][]Reversal, error) {
+	// Two streams that find the rollback independently do so within seconds of each other.
 	rows, err := p.pool.Query(ctx, `
 		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1), coalesce(g.from_rv, ''), g.from_at FROM kuberewind.streams s
 		JOIN kuberewind.gaps_data g ON g.cluster = s.cluster AND g.stream <> s.stream AND g.cause = $2
@@ -35,7 +36,7 @@ func (p *Prior) Untold(ctx context.Context) (map[int32][]Reversal, error) {
 			SELECT FROM kuberewind.gaps_data own
 			WHERE own.cluster = s.cluster AND own.stream = s.stream AND own.outcome IS DISTINCT FROM $3
 				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
-		ORDER BY g.gap`, p.cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, toldWithin)
+		ORDER BY g.gap`, p.cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, notifyWithin)
 	if err != nil {
 		return nil, fmt.Errorf("reversals on record: %w", explain(err))
 	}

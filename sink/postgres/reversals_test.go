@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestARollbackIsOpenForStreamsThatWereNotListedSince(t *testing.T) {
+func TestARollbackIsUnnotifiedForStreamsNotListedSince(t *testing.T) {
 	r := record(t, newDatabase(t))
 	var streams []*Stream
 	open := func(names ...string) {
@@ -36,7 +36,7 @@ func TestARollbackIsOpenForStreamsThatWereNotListedSince(t *testing.T) {
 
 	r.reopen()
 	open(append(all, "younger")...)
-	found, err := r.sink.Prior().Untold(t.Context())
+	found, err := r.sink.Prior().Unnotified(t.Context())
 	require.NoError(t, err)
 	const proof = "pods x was something else"
 	for stream, reversals := range found {
@@ -47,14 +47,14 @@ func TestARollbackIsOpenForStreamsThatWereNotListedSince(t *testing.T) {
 	require.Equal(t, map[int32][]Reversal{streams[3].ID(): {{streams[0].ID(), proof, "10", noon}, {streams[1].ID(), proof, "10", noon}}}, found)
 
 	r.commit(replacedBy(streams[3], "forbidden", "12"))
-	found, err = r.sink.Prior().Untold(t.Context())
+	found, err = r.sink.Prior().Unnotified(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
 
-// An API server with an etcd of its own has gone backwards, and is uninstalled later. Then nobody can say whether its etcd was
-// that of other streams.
-func TestARollbackIsNotOpenForStreamsThatWentOnLongAfterIt(t *testing.T) {
+// An API server with its own etcd is rolled back, and uninstalled later. After that, no recorder can find out whether
+// other streams shared its etcd.
+func TestARollbackIsNotifiedForStreamsThatContinuedLongAfterIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	metrics, pods, idle := r.stream(StreamSpec{Resource: "metrics", Kind: "Metrics"}), r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
 	for _, st := range []*Stream{metrics, pods, idle} {
@@ -62,18 +62,18 @@ func TestARollbackIsNotOpenForStreamsThatWentOnLongAfterIt(t *testing.T) {
 	}
 	r.now = noon.Add(30 * time.Second)
 	r.commit(interruptedBy(metrics, delta.CauseHistoryReversed, "metrics x was something else"))
-	r.now = noon.Add(toldWithin / 2)
+	r.now = noon.Add(notifyWithin / 2)
 	r.commit(watched(pods, delta.Added, made(t, "ns", "x", "1", "11", "{}")))
 	untold := func() (streams []int32) {
 		t.Helper()
 		r.reopen()
 		pods, idle = r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
-		found, err := r.sink.Prior().Untold(t.Context())
+		found, err := r.sink.Prior().Unnotified(t.Context())
 		require.NoError(t, err)
 		return slices.Collect(maps.Keys(found))
 	}
 	require.ElementsMatch(t, []int32{pods.ID(), idle.ID()}, untold())
-	r.now = noon.Add(2 * toldWithin)
+	r.now = noon.Add(2 * notifyWithin)
 	r.commit(watched(pods, delta.Added, made(t, "ns", "y", "2", "12", "{}")))
 	require.Equal(t, []int32{idle.ID()}, untold())
 }

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// recentDeltas and recentFor bound how far back Revisions looks. API servers move positions by bookmarks. A position that
-	// is older by more than these bounds is of a recorder that was away for longer than etcd usually keeps history.
+	// recentDeltas and recentFor bound how far back Revisions looks. API servers move positions by bookmarks. A
+	// position older than both bounds belongs to a recorder that was away for longer than etcd usually keeps history.
 	recentDeltas = 100_000
 	recentFor    = 10 * time.Minute
 )
 
-// Revisions gives the resource versions of the newest deltas before this writer, by the number of their stream. It leaves out
-// those of a history that has gone backwards since, and inferred deltas, which no server has served with their version.
+// Revisions returns the resource versions of the newest deltas before this writer, by the number of their stream. It
+// omits versions from before a rollback. It also omits inferred deltas, because no server has served them with their
+// version.
 func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
 	rows, err := p.pool.Query(ctx, `
 		SELECT d.stream, d.rv FROM kuberewind.deltas_data d
@@ -44,17 +45,18 @@ func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
 	return found, nil
 }
 
-// unproven is how many versions of a recorder before this one are looked at.
+// unproven is how many versions of an earlier recorder are checked.
 const unproven = 96
 
-// A Version is one of an object, as it was served when it was new.
+// A Version is one version of an object, as it was served when it was new.
 type Version struct {
 	Namespace, Name, UID, ResourceVersion string
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last. Some minutes can have many rows, of which the query takes a few, the oldest among them.
-// A batch may be gone with its day; its rows are gone, too. It leaves out names that were cut, because the server cannot be asked for them.
+// findUnproven joins the lives last. Some minutes have many rows; the query takes a few of them, including the oldest.
+// If a day is dropped, its batches may be gone; then its rows are gone, too. The query omits names that were cut,
+// because the server does not know them.
 const findUnproven = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
 		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n,
@@ -70,9 +72,10 @@ func (p *Prior) unprovenArgs() []any {
 	return []any{p.cluster, p.afterSeq - recentDeltas, p.verified, delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven, p.verified.Add(-recentFor)}
 }
 
-// Unproven gives versions on record for which no recorder may have looked in etcd, by the number of their stream. It gives all, or
-// some that are spread over that time. Etcd may have been put back further than to where a recorder has looked. So it gives the
-// newest version of each stream of the ten minutes before, too. Those of a history that has gone backwards since are left out.
+// Unproven returns versions on record that perhaps no recorder has compared with etcd, by the number of their stream.
+// It returns all of them, or some that are spread over that time. Etcd may have been rolled back to before the last
+// comparison. So Unproven also returns the newest version of each stream in the ten minutes before it. It omits
+// versions from before a rollback.
 func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {

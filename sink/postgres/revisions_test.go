@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestTheNewestRevisionsAreOfTheCurrentHistory(t *testing.T) {
+func TestRevisionsOmitsVersionsFromBeforeARollback(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(watched(pods, delta.Added, made(t, "ns", "old", "1", "5", "{}")))
@@ -49,7 +49,7 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	}
 	r.commit(append(items, watched(pods, delta.Deleted, made(t, "ns", "x0", "u0", "900", "{}")))...)
 	earlier := r.encode(watched(pods, delta.Added, made(t, "ns", "last", "l", "901", "{}")))
-	earlier.SetVerified(noon) // never goes back
+	earlier.SetVerified(noon) // the record keeps the latest time
 	require.NoError(t, r.sink.Commit(t.Context(), earlier))
 	look := func() []Version {
 		r.reopen()
@@ -66,17 +66,17 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	require.Equal(t, "last", found[len(found)-1].Name, "the newest among them")
 
 	r.commit(interruptedBy(pods, delta.CauseHistoryReversed, "etcd was restored"))
-	require.Empty(t, look(), "it is known to be of another history")
+	require.Empty(t, look(), "the rollback has replaced its history")
 
 	r.commit(replacedBy(pods, delta.CauseHistoryReversed, "200"))
 	r.commit(watched(pods, delta.Added, made(t, "ns", "new", "n", "201", "{}")))
 	require.Len(t, look(), 1, "it is of the new history")
 	_, err := r.db.admin.Exec(t.Context(), `DELETE FROM kuberewind.batches WHERE batch IN (SELECT closed_batch FROM kuberewind.gaps_data)`)
 	require.NoError(t, err)
-	require.NotEmpty(t, look(), "the day is dropped on which the gap was closed")
+	require.NotEmpty(t, look(), "the day on which the gap was closed was dropped")
 }
 
-// A day of a busy cluster is millions of rows. No index says when a row was observed.
+// A day of a busy cluster has millions of rows. No index orders rows by the time of observation.
 func TestTheLastVersionsAreFoundByAnIndex(t *testing.T) {
 	db := newDatabase(t)
 	r := record(t, db)
@@ -84,7 +84,7 @@ func TestTheLastVersionsAreFoundByAnIndex(t *testing.T) {
 	tx, err := db.admin.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), "SET LOCAL enable_seqscan = off") // as there are few rows
+	_, err = tx.Exec(t.Context(), "SET LOCAL enable_seqscan = off") // because there are few rows
 	require.NoError(t, err)
 	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnproven, r.sink.Prior().unprovenArgs()...)
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestTheLastVersionsAreFoundByAnIndex(t *testing.T) {
 	require.Regexp(t, `on deltas_p\S+ d_\d+ .*\n.*Index Cond: .*seq >`, strings.Join(plan, "\n"))
 }
 
-// A role may have such a long name. The server must not be asked for the cut name.
+// A role may have such a long name. The recorder must not request the cut name from the server.
 func TestTheLastVersionsAreNotLookedUpByACutName(t *testing.T) {
 	r := record(t, newDatabase(t))
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestAnObjectThatIsRedactedAnewCountsOnceItIsCommitted(t *testing.T) {
+func TestAnObjectRedactedAgainCountsUntilItIsCommitted(t *testing.T) {
 	r := record(t, newDatabase(t))
 	uid := newUID()
 	r.commit(watched(r.pods(), delta.Added, made(t, "a", "x", uid, "11", `1`)))
@@ -31,7 +31,7 @@ func TestAnObjectThatIsRedactedAnewCountsOnceItIsCommitted(t *testing.T) {
 	require.False(t, r.sink.Rewriting())
 }
 
-func TestARecordThatCannotBeRedactedAnewCountsAsSuchUntilItsNextVersion(t *testing.T) {
+func TestAnObjectThatCannotBeRedactedCountsUntilItsNextVersion(t *testing.T) {
 	var log bytes.Buffer
 	r := record(t, newDatabase(t), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	uid := newUID()

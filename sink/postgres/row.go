@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A row of deltas_data. Texts have been through clean.
+// A row is a row of deltas_data. Its texts have been through clean.
 type row struct {
 	chain.Delta
 	patch  []byte // nil is NULL
@@ -40,11 +40,11 @@ func (r *row) copyTo(c *copyBuffer, cluster int32) {
 	c.bytes(r.exact)
 }
 
-// maxName is what lives holds of a name, in bytes: an entry of an index takes at most a third of a page. The API server does not
-// bound the names of roles, for one, and an object that cannot be stored would stop the record.
+// maxName is how many bytes of a name lives holds, because an entry of an index takes at most a third of a page. The
+// API server does not bound the names of roles, for example, and an object that cannot be stored would stop the record.
 const maxName = 1024
 
-// lifeName gives a name as lives holds it. One that is longer is cut, and ends in a digest of the whole.
+// lifeName returns a name as lives holds it. It cuts a longer name and appends a digest of the whole.
 func lifeName(name string) string {
 	name = clean(name)
 	if len(name) <= maxName {
@@ -84,7 +84,7 @@ func (l *life) copyLivingTo(c *copyBuffer, cluster int32) {
 	c.int8(l.ObjectID)
 }
 
-// An ending is a row of ends. Its stream finds what lived.
+// An ending is a row of ends. The stream is the key of its row in living.
 type ending struct {
 	chain.End
 	stream int32

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-func TestARowIsReadAsItWasCopied(t *testing.T) {
+func TestARowReadsBackAsItWasCopied(t *testing.T) {
 	for name, of := range map[string]row{
 		"a manager that is not judged": {Delta: chain.Delta{Manager: "kubectl"}},
 		"a manager that is proved":     {Delta: chain.Delta{Manager: "kubectl", Evidence: 1, Subresource: "status"}},
@@ -46,7 +46,7 @@ func TestARowIsReadAsItWasCopied(t *testing.T) {
 	}
 }
 
-func TestALifeIsReadAsItWasCopied(t *testing.T) {
+func TestALifeReadsBackAsItWasCopied(t *testing.T) {
 	db := newDatabase(t)
 	for id, owners := range [][]string{nil, {"one"}, {"controller", "", "ünicode"}} {
 		of := life{Life: chain.Life{ObjectID: int64(id), Stream: 2, Namespace: "shop", Name: "web", UID: "uid"}, owners: owners}

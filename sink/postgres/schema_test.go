@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *testing.T) {
+func TestOtherContentAtOneResourceVersionIsRecordedOnceWithoutAManager(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
@@ -19,7 +19,7 @@ func TestOtherContentAtTheSameResourceVersionIsRecordedOnceAndBlamedOnNobody(t *
 	r.commit(listed(pods, delta.SourceSchema, other))
 	require.Len(t, r.history(), 2)
 	require.Equal(t, "4 5 t", one[string](t, r.db, `SELECT concat_ws(' ', type, source, manager IS NULL) FROM kuberewind.deltas_data WHERE seq = 2`))
-	require.Equal(t, "11", pods.Position(), "the watch goes on where it was")
+	require.Equal(t, "11", pods.Position(), "the watch continues from its position")
 	require.Equal(t, "v1 abc", pods.Schema())
 	r.verify()
 
@@ -32,5 +32,5 @@ func TestANewStreamBeginsUnderItsSchema(t *testing.T) {
 	r := record(t, newDatabase(t))
 	require.Equal(t, "v1 abc", r.stream(StreamSpec{Resource: "pods", Kind: "Pod", Schema: "v1 abc"}).Schema())
 	r.reopen()
-	require.Equal(t, "v1 abc", r.stream(StreamSpec{Resource: "pods", Kind: "Pod", Schema: "v1 def"}).Schema(), "what is on record was compared under that one")
+	require.Equal(t, "v1 abc", r.stream(StreamSpec{Resource: "pods", Kind: "Pod", Schema: "v1 def"}).Schema(), "the objects on record were compared under the first schema")
 }

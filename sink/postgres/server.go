@@ -17,13 +17,13 @@ import (
 
 var errDocument = errors.New("not a JSON document")
 
-// A serverState is the last record of what the server said at a path.
+// A serverState is the last recorded document of the server at a path.
 type serverState struct {
-	digest   []byte // nil if it said nothing any more
+	digest   []byte // nil if the server no longer served one
 	observed time.Time
 }
 
-// served records what the API server says of itself, by path.
+// served records the documents in which the API server describes itself, by path.
 type served struct {
 	tenure *tenure
 	now    func() time.Time
@@ -32,17 +32,17 @@ type served struct {
 	last map[string]serverState // last recorded document of each path, protected by mu
 }
 
-// RecordServer records what the API server says of itself at a path, such as /version, if it has changed. If content is nil,
-// the server does not serve the path any more. Contents are kept once. The error may be ErrFenced; ClassOf says whether it is
-// worth another try. Any goroutine may call it.
+// RecordServer records the document in which the API server describes itself at a path, such as /version, if it has
+// changed. If content is nil, the server no longer serves the path. Equal contents are stored once. The error may be
+// ErrFenced; ClassOf says whether a retry may help. Any goroutine may call it.
 func (s *Sink) RecordServer(ctx context.Context, path string, content []byte) error {
 	if err := s.served.record(ctx, clean(path), content); err != nil {
-		return fmt.Errorf("record what the server says at %s: %w", path, explain(err))
+		return fmt.Errorf("record the server document at %s: %w", path, explain(err))
 	}
 	return nil
 }
 
-// ServerPaths are the paths at which the server said something when it was last recorded, in no order.
+// ServerPaths returns the paths at which the server served a document when it was last recorded, in no order.
 func (s *Sink) ServerPaths() []string { return s.served.paths() }
 
 func (s *served) paths() []string {

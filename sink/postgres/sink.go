@@ -13,18 +13,18 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// Config says which cluster is written where, and by whom.
+// Config says which cluster is recorded, in which database, and by whom.
 type Config struct {
-	// Pool is a pool that NewPool made. If it is nil, Open makes one for URL, and Close ends it.
+	// Pool is a pool that NewPool made. If it is nil, Open makes one for URL, and Close closes it.
 	Pool *pgxpool.Pool
-	// URL is where the record is, in any form that libpq takes.
+	// URL is the database of the record, in any form that libpq takes.
 	URL string
 
 	// ClusterUID identifies the cluster: the UID of its namespace kube-system.
 	ClusterUID string
-	// ClusterName is what the record calls it. A cluster that is recorded under another name is renamed.
+	// ClusterName is the cluster's name in the record. If the record has another name for the cluster, Open changes it.
 	ClusterName string
-	// KeyFingerprint is that of the key which hides the values of Secrets (I9).
+	// KeyFingerprint is the fingerprint of the key that hides the values of Secrets (I9).
 	KeyFingerprint []byte
 
 	// Recorder names this process, such as host and process number.
@@ -34,11 +34,11 @@ type Config struct {
 	// ConfigJSON is its configuration, with no secrets in it. Empty means {}.
 	ConfigJSON []byte
 
-	// Patience is the time after which an attempt to commit is given up and tried again; zero means one minute.
+	// Patience is the time after which Commit cancels an attempt and retries. Zero means one minute.
 	Patience time.Duration
-	// Logger is told what can not be returned to anyone; nil means nobody.
+	// Logger receives what no caller gets as an error. Nil discards it.
 	Logger *slog.Logger
-	// Hooks tell what is being done.
+	// Hooks report what the sink does.
 	Hooks Hooks
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -46,17 +46,17 @@ type Config struct {
 
 const defaultPatience = time.Minute
 
-// Info says what Open found.
+// Info holds what Open found.
 type Info struct {
 	Cluster  int32
 	Epoch    int64
 	AfterSeq int64     // seq of the last delta before this writer
 	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
-	Verified time.Time // what was observed before then was looked for in etcd again (Batch.SetVerified)
-	Started  time.Time // when it took over: see RecordPause
+	Verified time.Time // everything observed before then was compared with etcd again (Batch.SetVerified)
+	Started  time.Time // when this writer took over: see RecordPause
 	Resumed  bool      // whether the cluster was recorded before
-	Config   []byte    // ConfigJSON of the writer before, nil if there was none
-	Head     []byte    // digest of the last batch: it tells this state of the record from any other
+	Config   []byte    // ConfigJSON of the previous writer, nil if there was none
+	Head     []byte    // digest of the last batch; it identifies this state of the record
 	Offset   Offset    // of the spool that the last commit noted
 }
 
@@ -76,11 +76,11 @@ type Sink struct {
 	committed atomic.Int64
 }
 
-// Open takes over a cluster: registers it if it is new, and begins an epoch, so that the commits of any writer before fail. It waits up to a minute
-// for the transaction of a writer before it to end.
+// Open takes over a cluster. It registers the cluster if it is new, and begins an epoch, so that the commits of any
+// earlier writer fail. It waits up to a minute for the transaction of an earlier writer to end.
 //
-// The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrUnreleased, ErrOlder and ErrNewer, or one of the database's;
-// ClassOf says whether it is worth another try.
+// The error is ErrKeyMismatch, ErrNameTaken, one of migrations.ErrMissing, ErrUnreleased, ErrOlder and ErrNewer, or an
+// error of the database. ClassOf says whether a retry may help.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	s, err := newSink(ctx, cfg)
 	if err != nil {
@@ -138,10 +138,10 @@ func newSink(ctx context.Context, cfg Config) (*Sink, error) {
 	return s, nil
 }
 
-// Info says what Open found.
+// Info returns what Open found.
 func (s *Sink) Info() Info { return s.info }
 
-// Close lets go of the database. It must not be called while another method runs.
+// Close closes the pool if Open made it. It must not be called while another method runs.
 func (s *Sink) Close() {
 	if s.ownPool {
 		s.cfg.Pool.Close()
@@ -151,7 +151,7 @@ func (s *Sink) Close() {
 // spares are empty batches with memory.
 type spares chan *Batch
 
-// take gives an empty batch, with the memory of a committed one if there is any.
+// take returns an empty batch, with the memory of a committed batch if there is one.
 func (s spares) take() *Batch {
 	select {
 	case b := <-s:

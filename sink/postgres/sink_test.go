@@ -35,7 +35,7 @@ func TestVersionsOfAnObjectAreRecordedInOrderWithPatches(t *testing.T) {
 	require.Equal(t, verify.ChainReport{FirstBatch: 1, LastBatch: 2, Batches: 2, Deltas: 3, Anchored: true}, r.verify())
 }
 
-func TestRecorderWorksAsTheWriterRole(t *testing.T) {
+func TestTheSinkWorksAsTheWriterRole(t *testing.T) {
 	r := record(t, newDatabase(t))
 	var role string
 	require.NoError(t, r.sink.cfg.Pool.QueryRow(context.Background(), "SELECT current_user").Scan(&role))

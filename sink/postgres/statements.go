@@ -6,13 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// statements is the rest of the transaction, sent at once. Where one fails, the server skips those after it, COMMIT too.
+// statements is the rest of the transaction, sent at once. If one statement fails, the server skips the later ones,
+// including COMMIT.
 type statements struct {
 	queue   *pgx.Batch
 	cluster int32
 }
 
-// statementsOf gives those of a batch that is committed at a time.
+// statementsOf returns the statements of a batch that is committed at a time.
 func statementsOf(cluster int32, at time.Time, b *Batch) *pgx.Batch {
 	s := statements{queue: new(pgx.Batch), cluster: cluster}
 	s.batchRow(b, at)
@@ -37,7 +38,7 @@ func (s *statements) batchRow(b *Batch, at time.Time) {
 		s.cluster, b.after.batch, b.after.epoch, b.firstSeq(), b.after.seq, micros(b.after.observed), at, b.after.digest[:])
 }
 
-// ended takes what has ended out of what lives.
+// ended removes the lives that ended from living.
 func (s *statements) ended(b *Batch) {
 	n := len(b.endings)
 	if n == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Status is what the record says of its clusters.
+// Status is the state of all clusters in a record.
 type Status struct {
 	Clusters []ClusterStatus `json:"clusters"`
 }
@@ -36,10 +36,10 @@ type ClusterStatus struct {
 	Streams []StreamStatus `json:"streams"` // by group, resource, scope
 }
 
-// PastGaps are the gaps, but for first lists, that a list has closed: versions may have been missed.
+// PastGaps counts the gaps that a list closed, except first lists: versions may have been missed.
 type PastGaps struct {
 	Missed int64     `json:"missed"`
-	Last   time.Time `json:"last,omitzero"` // end of the last one
+	Last   time.Time `json:"last,omitzero"` // end of the last of these gaps
 }
 
 // StreamStatus is the state of one stream.
@@ -60,7 +60,7 @@ type StreamStatus struct {
 	Gap          *OpenGap    `json:"openGap,omitempty"` // nil if there is none
 }
 
-// An OpenGap is a stretch of a stream that still cannot be seen.
+// An OpenGap is a period of a stream that is still unseen.
 type OpenGap struct {
 	Cause  delta.Cause `json:"cause"`
 	Detail string      `json:"detail,omitempty"`

@@ -10,24 +10,27 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// StreamSpec says which list-watch a stream is. Group, Resource and Scope are its identity.
+// StreamSpec describes the list-watch of a stream. Group, Resource and Scope are its identity.
 type StreamSpec struct {
 	Group      string
 	Resource   string
 	Scope      string // namespace, "" for all
-	Version    string // served API version that is asked for
+	Version    string // served API version that the list-watch requests
 	Kind       string
 	Namespaced bool
 	Filter     string // "" for none; see Stream.Filter
 
-	// Redact brings a text of the record under the present rules of what may be stored (I9). Nil: it stays as it is.
+	// Redact applies the present rules of what may be stored to a text of the record (I9). Nil keeps the text
+	// unchanged.
 	Redact func(patch.Doc) (patch.Doc, error)
 
-	// Schema is what decides the content of the objects of a new stream at a resource version; see Stream.Schema.
+	// Schema identifies the schema that decides the content of a new stream's objects at a resource version; see
+	// Stream.Schema.
 	Schema string
 
-	// StartRV is the resource version from which a new stream is complete without a list, because nothing of it is older. It
-	// is that of the CRD whose instances the stream follows. It means nothing for a stream that was recorded before.
+	// StartRV is the resource version from which a new stream is complete without a list, because none of its objects
+	// is older. It is the resource version of the CRD whose instances the stream follows. It is ignored if the stream
+	// was recorded before.
 	StartRV string
 }
 
@@ -40,11 +43,11 @@ type Stream struct {
 	id    int32
 	known Known
 
-	// What belongs to the encoder.
-	work   streamState
-	empty  bool
-	buried buried
-	dirty  bool
+	// These fields belong to the encoder.
+	work  streamState
+	empty bool
+	ended endedLives
+	dirty bool
 
 	mu        sync.RWMutex // protects what follows
 	spec      StreamSpec
@@ -52,7 +55,7 @@ type Stream struct {
 	excluded  map[types.UID]struct{}
 }
 
-// ID is the number by which items name the stream.
+// ID returns the number by which items name the stream.
 func (st *Stream) ID() int32 { return st.id }
 
 func (st *Stream) identity() streamKey {
@@ -61,10 +64,10 @@ func (st *Stream) identity() streamKey {
 	return st.spec.key()
 }
 
-// Known is the view of its living objects.
+// Known returns the view of its living objects.
 func (st *Stream) Known() *Known { return &st.known }
 
-// Position is the resource version at which a watch can go on, "" if the stream has to be listed.
+// Position returns the resource version from which a watch can continue, or "" if the stream has to be listed.
 func (st *Stream) Position() string {
 	if w := st.state(); w.synced {
 		return w.at.Complete
@@ -72,10 +75,12 @@ func (st *Stream) Position() string {
 	return ""
 }
 
-// Newest is the newest resource version on record, "" if there is none. It is later than Position while more deletes may share it.
+// Newest returns the newest resource version on record, or "" if there is none. It is later than Position while more
+// deletes may share it.
 func (st *Stream) Newest() string { return st.state().at.Newest }
 
-// Unfinished is why there was a list after the first that was not recorded to its end, "" if there is none.
+// Unfinished returns the cause of a list, after the first, that was not recorded to its end. It returns "" if there is
+// none.
 func (st *Stream) Unfinished() (cause delta.Cause) {
 	if w := st.state(); !w.synced && w.at.Complete != "" && w.gap != nil {
 		return w.gap.Cause
@@ -83,7 +88,7 @@ func (st *Stream) Unfinished() (cause delta.Cause) {
 	return ""
 }
 
-// OpenGap is the cause of the gap that is open, "" if there is none.
+// OpenGap returns the cause of the open gap, or "" if there is none.
 func (st *Stream) OpenGap() (cause delta.Cause) {
 	if w := st.state(); w.gap != nil {
 		return w.gap.Cause
@@ -91,19 +96,20 @@ func (st *Stream) OpenGap() (cause delta.Cause) {
 	return ""
 }
 
-// Empty reports whether, when it was opened, the stream was complete and had never had an object. Such a stream began with a
-// StartRV, and nothing has come of it yet.
+// Empty reports whether the stream, when it was opened, was complete and had never had an object. Such a stream began
+// with a StartRV and has recorded nothing yet.
 func (st *Stream) Empty() bool { return st.empty }
 
-// Filter is that of the last list that was recorded. Before the first list, it is that of the specification with which the
-// stream was registered. If the stream is followed with another filter now, it has to be listed. The new filter counts from
-// the Replaced of that list.
+// Filter returns the filter of the last list that was recorded. Before the first list, it is the filter of the
+// specification with which the stream was registered. If the stream now has another filter, it must be listed. The new
+// filter is in force from the Replaced of that list.
 func (st *Stream) Filter() string { return st.state().filter }
 
-// Schema is that under which all living objects were last compared with what the server serves, "" if that is not known. See Compared.
+// Schema returns the schema under which all living objects were last compared with the server's, or "" if it is
+// unknown. See Compared.
 func (st *Stream) Schema() string { return st.state().schema }
 
-// Excluded reports whether a label filter leaves out the object with this UID, as decided when it was first seen.
+// Excluded reports whether a label filter excludes the object with this UID, as decided when the object was first seen.
 func (st *Stream) Excluded(uid types.UID) bool {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
@@ -117,7 +123,7 @@ func (st *Stream) state() streamState {
 	return st.published
 }
 
-// publish shows readers the encoder's state.
+// publish copies the encoder's state to where readers see it.
 func (st *Stream) publish() streamState {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -129,7 +135,7 @@ func (st *Stream) publish() streamState {
 	return st.work
 }
 
-// setExcluded reports whether anything changed.
+// setExcluded reports whether it changed anything.
 func (st *Stream) setExcluded(uid types.UID, excluded bool) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

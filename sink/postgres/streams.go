@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// streams holds the open streams of a cluster. It registers new ones, and folds the objects of those on record.
+// streams holds the open streams of a cluster. It registers new ones, and folds the objects of streams on record.
 type streams struct {
 	tenure   *tenure
 	now      func() time.Time
@@ -29,9 +29,9 @@ type streams struct {
 	byKey       map[streamKey]*Stream
 }
 
-// Stream opens a stream: it registers it, or finds it and folds its living objects from the record. Folding takes memory for
-// one object at a time beyond what is kept. A stream that is open already is returned as it is, with the new version and kind.
-// The error is ErrFenced if another writer holds the cluster.
+// Stream opens a stream. It registers the stream, or finds it and folds its living objects from the record. While it
+// folds, it needs memory for one more object than it keeps. If the stream is already open, Stream returns it with the
+// new version and kind. The error is ErrFenced if another writer holds the cluster.
 func (s *Sink) Stream(ctx context.Context, spec StreamSpec) (*Stream, error) {
 	st, err := s.streams.open(ctx, spec)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *streams) open(ctx context.Context, spec StreamSpec) (*Stream, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if opened := r.byKey[spec.key()]; opened != nil {
-		return opened, nil // by another goroutine, meanwhile
+		return opened, nil // by another goroutine, in the meantime
 	}
 	r.byID[st.id], r.byKey[spec.key()] = st, st
 	return st, nil
@@ -80,7 +80,7 @@ func (r *streams) numbered(id int32) *Stream {
 	return r.byID[id]
 }
 
-// all gives the open streams. No stream is added meanwhile.
+// all iterates over the open streams. No stream is added meanwhile.
 func (r *streams) all() iter.Seq[*Stream] {
 	return func(yield func(*Stream) bool) {
 		r.mu.RLock()
@@ -93,7 +93,7 @@ func (r *streams) all() iter.Seq[*Stream] {
 	}
 }
 
-// respecify stores version and kind, which are attributes of a stream and not its identity.
+// respecify stores version and kind, which are attributes of a stream and not part of its identity.
 func (r *streams) respecify(ctx context.Context, id int32, spec *StreamSpec) error {
 	tag, err := r.tenure.pool.Exec(ctx, `
 		UPDATE kuberewind.streams s SET version = $3, kind = $4, namespaced = $5
@@ -134,7 +134,8 @@ func (r *streams) find(ctx context.Context, st *Stream) error {
 }
 
 // register gives the stream a number. It registers one at a time, because the number is the highest plus one. It
-// registers none while another writer takes over: that writer would find it only when it registers the same stream.
+// registers none while another writer takes over: that writer would find the stream only when it registers the same
+// stream.
 func (r *streams) register(ctx context.Context, st *Stream) error {
 	r.registering.Lock()
 	defer r.registering.Unlock()
@@ -161,7 +162,7 @@ func (r *streams) register(ctx context.Context, st *Stream) error {
 	return err
 }
 
-// loadGap finds the gap that a recorder before this one left open.
+// loadGap finds the gap that an earlier recorder did not close.
 func (r *streams) loadGap(ctx context.Context, st *Stream) error {
 	g := gap{Gap: chain.Gap{Stream: st.id}}
 	var fromAt *time.Time

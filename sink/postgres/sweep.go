@@ -14,16 +14,16 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A sweep makes a day readable without earlier days (I8). Each object that lives without a row of its own in that day gets a
-// Sync keyframe with the source resync. The owner of the sink sends those. The encoder leaves out what is not needed, and
-// decides when all are there.
+// A sweep makes a day readable without earlier days (I8). Each living object without a row in that day gets a Sync
+// keyframe with the source resync. The owner of the sink sends these keyframes. The encoder skips those that are not
+// needed, and decides when the sweep is complete.
 
 // NeedsKeyframe reports whether the object has no row in the UTC day of a time, and can be stored again.
 func (k KnownObject) NeedsKeyframe(at time.Time) bool {
 	return k.entry.doc != nil && k.entry.day < dayOf(at.UnixMicro())
 }
 
-// Size is that of its canonical text, 0 if the record could not be folded.
+// Size returns the size of its canonical text, or 0 if the record could not be folded.
 func (k KnownObject) Size() int {
 	n, err := s2.DecodedLen(k.entry.doc)
 	if err != nil {
@@ -32,16 +32,16 @@ func (k KnownObject) Size() int {
 	return n
 }
 
-// Version is the API version in which it was served.
+// Version returns the API version in which it was served.
 func (k KnownObject) Version() string { return apiVersion(k.Doc()) }
 
-// Progress of a sweep.
+// Progress is the progress of a sweep.
 type Progress struct {
 	Waiting  int // objects that have no row in the day yet
-	Unfolded int // of these, objects that have to be served again first, because their record could not be folded
+	Unfolded int // of these, objects that must be served again first, because their record could not be folded
 }
 
-// Unswept says how many objects of the open streams have no row in the UTC day of a time.
+// Unswept counts the objects of the open streams that have no row in the UTC day of a time.
 func (s *Sink) Unswept(at time.Time) (p Progress) {
 	day := dayOf(at.UnixMicro())
 	for st := range s.streams.all() {
@@ -51,14 +51,15 @@ func (s *Sink) Unswept(at time.Time) (p Progress) {
 	return p
 }
 
-// Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text that has to be redacted
-// anew.
+// Swept reports whether the sweep of the UTC day of a time is complete, and the record holds no text that must be
+// redacted again.
 func (s *Sink) Swept(at time.Time) bool {
 	return s.sweeps.swept.Load() >= dayOf(at.UnixMicro()) && s.Rewritten() == 0
 }
 
-// Rewritten says how many objects of the open streams were redacted anew when they were loaded, and have no row since. The
-// record shows them as they were under fewer rules. A sweep stores them, also on a day that was swept before.
+// Rewritten counts the objects of the open streams that were redacted again when they were loaded, and have no row
+// since. The record shows them as they were under fewer rules. A sweep stores them, even on a day that was swept
+// before.
 func (s *Sink) Rewritten() (objects int) {
 	for st := range s.streams.all() {
 		objects += st.known.countRewritten()
@@ -66,24 +67,24 @@ func (s *Sink) Rewritten() (objects int) {
 	return objects
 }
 
-// Rewriting reports whether the record, as far as it is committed, shows objects of the open streams as they were under fewer rules.
+// Rewriting reports whether the committed record shows objects of the open streams as they were under fewer rules.
 func (s *Sink) Rewriting() bool {
 	return s.Rewritten() > 0 || s.committed.Load() < s.encoder.drafts.rewrote.Load()
 }
 
-// Complete asks the encoder to put on record that the sweep of the UTC day of a time is complete. The encoder does so with its
-// next batch, if it is. The streams that have living objects on record must be open; see Dormant.
-func (s *Sink) Complete(at time.Time) { s.sweeps.asked.Store(dayOf(at.UnixMicro())) }
+// Complete requests that the encoder records the sweep of the UTC day of a time as complete. If it is complete, the
+// encoder does so with its next batch. The streams that have living objects on record must be open; see Dormant.
+func (s *Sink) Complete(at time.Time) { s.sweeps.requested.Store(dayOf(at.UnixMicro())) }
 
-// sweeps knows which day's sweep may be complete, and which was last.
+// sweeps holds the day whose sweep may be complete, and the day that was swept last.
 type sweeps struct {
-	asked atomic.Int32 // day whose sweep may be complete, noDay for none
-	swept atomic.Int32 // day whose sweep was complete last
+	requested atomic.Int32 // day whose sweep may be complete, noDay for none
+	swept     atomic.Int32 // day whose sweep was complete last
 }
 
-// complete answers Complete. The batch is observed at a time.
+// complete serves the request of Complete. The batch is observed at a time.
 func (s *sweeps) complete(b *Batch, observed int64, streams *streams) {
-	day := s.asked.Swap(noDay)
+	day := s.requested.Swap(noDay)
 	if day == noDay || day != dayOf(observed) || day <= s.swept.Load() {
 		return
 	}
@@ -106,7 +107,7 @@ type sweepRow struct {
 
 // load reads which day was swept last.
 func (s *sweeps) load(ctx context.Context, t *tenure) error {
-	s.asked.Store(noDay)
+	s.requested.Store(noDay)
 	s.swept.Store(noDay)
 	var day *time.Time
 	err := t.pool.QueryRow(ctx, `SELECT max(day) FROM kuberewind.sweeps WHERE cluster = $1`, t.cluster).Scan(&day)
@@ -116,8 +117,8 @@ func (s *sweeps) load(ctx context.Context, t *tenure) error {
 	return err
 }
 
-// Dormant gives the streams that have living objects on record and are not open, as they are on record. Their resource is not
-// served any more, or is left out by now. What they hold must not depend on earlier days, either.
+// Dormant returns the streams that have living objects on record and are not open. The server no longer serves their
+// resource, or the rules now exclude it. The sweep must free their objects from earlier days, too.
 func (s *Sink) Dormant(ctx context.Context) ([]StreamSpec, error) {
 	rows, err := s.tenure.pool.Query(ctx, `
 		SELECT api_group, resource, scope, version, kind, namespaced, filter FROM kuberewind.streams s
@@ -153,20 +154,20 @@ func (k *Known) before(day int32) (waiting, unfolded int) {
 	return waiting, unfolded
 }
 
-// due reports whether a keyframe of a known object is needed, and shows what the record shows. A day takes one row of an
-// object that did not change. An object that has changed since the keyframe was sent has a row already.
+// due reports whether a keyframe of a known object is needed, and shows the version on record. An object that did not
+// change takes one row a day. An object that changed after the keyframe was sent already has a row.
 func (v *version) due(observed int64) bool {
 	return v.known != nil && v.known.isUID(v.uid) && v.known.rvText() == v.rv && v.known.digest == v.digest && v.known.day < dayOf(observed)
 }
 
-// again stores the known version of v once more before a row that ends its life, if that would be its only row in the day. I8:
-// the first row of a life in a day is a keyframe.
-func (ds *drafts) again(b *Batch, st *Stream, v *version) error {
+// addKeyframe stores the known version of v again, before a row that ends its life, if that row would be its only row
+// in the day. I8: the first row of a life in a day is a keyframe.
+func (ds *drafts) addKeyframe(b *Batch, st *Stream, v *version) error {
 	if v.known.day >= dayOf(b.after.observed) {
 		return nil
 	}
 	if v.pending != nil {
-		ds.settle(b) // The day has begun with this batch, and the text is needed.
+		ds.finish(b) // The day has begun with this batch, and the text is needed.
 		ds.find(st, v)
 	}
 	if v.known.doc == nil {
@@ -183,7 +184,7 @@ func (ds *drafts) again(b *Batch, st *Stream, v *version) error {
 	return nil
 }
 
-// apiVersion gives the version of an object without its group.
+// apiVersion returns the version of an object without its group.
 func apiVersion(doc patch.Doc) string {
 	value, _ := patch.Get(doc, "/apiVersion")
 	text, _ := patch.Unquote(value)

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// kept is a keyframe of what is known.
+// keyframe returns a Sync item of a known object.
 func keyframe(t *testing.T, st *Stream, key string) Item {
 	known, ok, err := st.Known().GetByKey(key)
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func (r *recording) sweeps() []string {
 	return all[string](r.t, r.db, `SELECT concat_ws(' ', day, batch, seq, objects) FROM kuberewind.sweeps WHERE cluster = $1 ORDER BY day`, r.cluster())
 }
 
-func TestSweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
+func TestASweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x, y := made(t, "a", "x", newUID(), "11", `1`), made(t, "a", "y", newUID(), "12", `1`)
@@ -42,10 +42,10 @@ func TestSweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
 	require.Equal(t, []string{"2026-03-11 5 4 2"}, r.sweeps())
 	require.True(t, r.sink.Swept(r.now))
 	h := r.history()
-	require.Len(t, h, 4, "one keyframe a day, and none of what changed in it")
+	require.Len(t, h, 4, "one keyframe a day, and none for an object that changed in it")
 	require.Equal(t, []any{int16(delta.NumberSync), int16(delta.NumberResync), true, "11"}, []any{h[3].Type, h[3].Source, h[3].HasObj, h[3].RV})
 	require.Equal(t, "v1", one[string](t, r.db, `SELECT version FROM kuberewind.deltas_data WHERE seq = 4`))
-	require.Nil(t, one[*string](t, r.db, `SELECT manager FROM kuberewind.deltas_data WHERE seq = 4`), "nobody is blamed")
+	require.Nil(t, one[*string](t, r.db, `SELECT manager FROM kuberewind.deltas_data WHERE seq = 4`), "the keyframe names no manager")
 	r.verify()
 
 	r.reopen()
@@ -53,7 +53,7 @@ func TestSweepIsCompleteWhenEveryLivingObjectHasARowInTheDay(t *testing.T) {
 	require.False(t, r.sink.Swept(r.now.AddDate(0, 0, 1)))
 }
 
-func TestAKeyframeOfAVersionThatIsNotTheLastIsLeftOut(t *testing.T) {
+func TestAKeyframeOfAnOutdatedVersionIsSkipped(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	x := made(t, "a", "x", newUID(), "11", `1`)
@@ -81,7 +81,7 @@ func TestAnInferredDeleteIsNeverTheOnlyRowOfALifeInADay(t *testing.T) {
 	r.verify()
 }
 
-func TestStreamsThatAreNotFollowedAreSweptToo(t *testing.T) {
+func TestStreamsThatAreNotFollowedAreSwept(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	r.commit(watched(pods, delta.Added, made(t, "a", "x", newUID(), "11", `1`)))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
+func TestASuccessorEndsTheTransactionOfAStoppedWriter(t *testing.T) {
 	for name, stopped := range map[string]string{
 		"between two statements": `SELECT`,
 		"in a COPY":              `COPY kuberewind.lives FROM STDIN`,
@@ -17,7 +17,7 @@ func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
 			db := newDatabase(t)
 			f := recordFaulty(t, db, db.url)
 			f.mustCommit(f.update())
-			// A client that says nothing more and whose connection lives.
+			// This client sends nothing more, but its connection lives.
 			conn := db.Connect(t)
 			_, err := conn.Exec(t.Context(), "BEGIN")
 			require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestASuccessorEndsTheTransactionOfAWriterThatWasStoppedInIt(t *testing.T) {
 	}
 }
 
-func TestASuccessorEndsNoErasure(t *testing.T) {
+func TestASuccessorDoesNotEndAnErasure(t *testing.T) {
 	db := newDatabase(t)
 	f := recordFaulty(t, db, db.url)
 	f.mustCommit(f.update())
@@ -52,5 +52,5 @@ func TestASuccessorEndsNoErasure(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, (&takeover{cfg: &f.sink.cfg, pool: f.sink.cfg.Pool}).evict(t.Context()))
 	_, err = tx.Exec(t.Context(), "SELECT 1")
-	require.NoError(t, err, "its session goes on")
+	require.NoError(t, err, "its session continues")
 }

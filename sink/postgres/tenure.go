@@ -10,20 +10,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A tenure is the time in which one writer holds a cluster: it writes under one epoch (I1).
+// A tenure is the time in which one writer holds a cluster and writes under one epoch (I1).
 type tenure struct {
 	pool    *pgxpool.Pool
 	cluster int32
 	epoch   int64
 }
 
-// Holds returns ErrFenced if another writer has taken over, and else the error of asking.
+// Holds returns ErrFenced if another writer has taken over. Otherwise it returns the error of the query, if any.
 func (s *Sink) Holds(ctx context.Context) error {
 	_, err := s.tenure.check(ctx, s.tenure.pool, "")
 	return err
 }
 
-// hold reads the head, and keeps it from being taken over until a transaction is committed (I1). The error may be ErrFenced.
+// hold reads the head, and prevents a takeover until the transaction ends (I1). The error may be ErrFenced.
 func (t *tenure) hold(ctx context.Context, tx pgx.Tx) (head, error) {
 	return t.check(ctx, tx, "FOR SHARE")
 }
@@ -37,7 +37,7 @@ func (t *tenure) check(ctx context.Context, db Queryer, lock string) (head, erro
 	return now, err
 }
 
-// fenced explains why a head was not where it should be.
+// fenced returns ErrFenced, with the epoch of the writer that has taken over.
 func (t *tenure) fenced(ctx context.Context) error {
 	now, err := readHead(ctx, t.pool, t.cluster, "")
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *tenure) fenced(ctx context.Context) error {
 }
 
 func (t *tenure) fencedFrom(now head) error {
-	return fmt.Errorf("%w: it writes as epoch %d, this one was epoch %d", ErrFenced, now.epoch, t.epoch)
+	return fmt.Errorf("%w: it writes as epoch %d, this recorder was epoch %d", ErrFenced, now.epoch, t.epoch)
 }
 
 func readHead(ctx context.Context, db Queryer, cluster int32, lock string) (h head, err error) {

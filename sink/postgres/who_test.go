@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// lines gives the evidence of the rows, by seq.
+// lines returns the evidence of the rows, by seq.
 func (r *recording) lines() string {
 	r.t.Helper()
 	return one[string](r.t, r.db, `
@@ -18,7 +18,7 @@ func (r *recording) lines() string {
 		r.cfg.ClusterName)
 }
 
-func TestARowNamesAManagerOnlyAsFarAsTheVersionProvesIt(t *testing.T) {
+func TestARowNamesAManagerOnlyIfTheVersionProvesIt(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
 	uid, rv := newUID(), 10
