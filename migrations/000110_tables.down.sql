@@ -1,4 +1,5 @@
--- Takes the whole record with it; partitions go with their parents. The schema stays, because golang-migrate's own table is in it.
+-- Removes the whole record; partitions are dropped with their parents. The schema stays, because it holds
+-- golang-migrate's own table.
 DROP FUNCTION kuberewind.ensure_day(date), kuberewind.end_living(integer, integer[], bigint[]);
 DROP TABLE
     kuberewind.clusters,

@@ -1,6 +1,6 @@
--- The public surface: views. They run as their owner, so that an auditor needs no right on the tables under them.
--- Lives and streams are joined from the left. A query that asks for none of their columns does not pay for them.
--- A query that asks for a name still starts from the index on names.
+-- The public surface: views. They run as their owner, so that an auditor needs no right on the tables under them. Lives
+-- and streams are joined from the left. A query that uses none of their columns does not read them. A query by name
+-- still starts from the index on names.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 112;
 
@@ -36,13 +36,13 @@ FROM kuberewind.deltas_data d
 JOIN kuberewind.clusters c ON c.cluster = d.cluster
 LEFT JOIN kuberewind.streams s ON s.cluster = d.cluster AND s.stream = d.stream
 LEFT JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id;
-COMMENT ON VIEW kuberewind.deltas IS 'Every delta: one change of one object, as the API server served it. Bound observed_at wherever you can: each UTC day is a partition.';
+COMMENT ON VIEW kuberewind.deltas IS 'Every delta: one change of one object, as the API server served it. Bound observed_at if you can: each UTC day is a partition.';
 COMMENT ON COLUMN kuberewind.deltas.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.deltas.seq IS 'Number of the delta within its cluster: from 1, without holes, in the order recorded.';
 COMMENT ON COLUMN kuberewind.deltas.observed_at IS 'When the recorder saw it. Does not decrease with seq.';
-COMMENT ON COLUMN kuberewind.deltas.occurred_at IS 'Best evidence of when it happened: observed_at, but an estimate for what was caught up after a pause (see pauses).';
+COMMENT ON COLUMN kuberewind.deltas.occurred_at IS 'Best evidence of when it happened: observed_at, but an estimate for changes that were caught up after a pause (see pauses).';
 COMMENT ON COLUMN kuberewind.deltas.type IS 'Added, Updated, Deleted, or Sync: the state of an object found by listing, or stored again.';
-COMMENT ON COLUMN kuberewind.deltas.source IS 'How it was learnt: watch, list (the first), relist, resync, schema (other content at the same resource version), inferred (a list no longer held the object).';
+COMMENT ON COLUMN kuberewind.deltas.source IS 'Source: watch, list (the first), relist, resync, schema (other content at the same resource version), inferred (a list no longer had the object).';
 COMMENT ON COLUMN kuberewind.deltas.api_group IS 'API group, '''' for the core group.';
 COMMENT ON COLUMN kuberewind.deltas.version IS 'API version in which the object was served.';
 COMMENT ON COLUMN kuberewind.deltas.resource IS 'Resource: the plural name, as in URLs.';
@@ -50,18 +50,19 @@ COMMENT ON COLUMN kuberewind.deltas.kind IS 'Kind.';
 COMMENT ON COLUMN kuberewind.deltas.namespace IS 'Namespace, '''' for cluster-scoped objects.';
 COMMENT ON COLUMN kuberewind.deltas.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
 COMMENT ON COLUMN kuberewind.deltas.uid IS 'UID: identifies one life of the object.';
-COMMENT ON COLUMN kuberewind.deltas.resource_version IS 'Resource version; for an inferred delete, of the list that no longer held the object.';
+COMMENT ON COLUMN kuberewind.deltas.resource_version IS 'Resource version; for an inferred delete, the resource version of the list that no longer had the object.';
 COMMENT ON COLUMN kuberewind.deltas.manager IS 'Field manager that wrote the version, if its managedFields prove it; else NULL, as on every Deleted and Sync. A watch does not carry the user.';
-COMMENT ON COLUMN kuberewind.deltas.manager_evidence IS 'How the manager is proved: entry (only its entry in managedFields is new, later, or took a path), owner (only it owns every path that was written), none (nothing proves it, and manager is NULL).';
-COMMENT ON COLUMN kuberewind.deltas.manager_hint IS 'Field manager that owned what the version removed; perhaps not the remover. NULL if there is none.';
-COMMENT ON COLUMN kuberewind.deltas.patch IS 'RFC 6902 patch against the version before, with the member "old" on replace and remove. Leaves out metadata.resourceVersion. NULL on first versions and inferred deletes.';
-COMMENT ON COLUMN kuberewind.deltas.object IS 'The whole object, on keyframes: first versions, Sync, and now and then. Where exact is not NULL, it was changed for jsonb.';
+COMMENT ON COLUMN kuberewind.deltas.manager_evidence IS 'Proof of the manager: entry (only its entry in managedFields is new, later, or took a path), owner (only it owns every path that was written), none (there is no proof, and manager is NULL).';
+COMMENT ON COLUMN kuberewind.deltas.manager_hint IS 'Field manager that owned the removed fields; it need not have removed them. NULL if there is none.';
+COMMENT ON COLUMN kuberewind.deltas.patch IS 'RFC 6902 patch against the previous version, with the member "old" on replace and remove. It does not contain metadata.resourceVersion. NULL on first versions and inferred deletes.';
+COMMENT ON COLUMN kuberewind.deltas.object IS 'The whole object, on keyframes: first versions, Sync, and some others. If exact is not NULL, it was changed for jsonb.';
 COMMENT ON COLUMN kuberewind.deltas.subresource IS 'Subresource of the manager''s entry, such as status; NULL for none.';
 COMMENT ON COLUMN kuberewind.deltas.object_id IS 'Number of the life within its cluster: the seq of its first delta.';
-COMMENT ON COLUMN kuberewind.deltas.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; of the last known version for an inferred delete.';
-COMMENT ON COLUMN kuberewind.deltas.exact IS 'The exact canonical text in UTF-8, where object had to be changed for jsonb.';
+COMMENT ON COLUMN kuberewind.deltas.digest IS 'First 16 bytes of SHA-256 of the canonical JSON text of this version; for an inferred delete, of the last known version.';
+COMMENT ON COLUMN kuberewind.deltas.exact IS 'The exact canonical text in UTF-8, if object had to be changed for jsonb.';
 
--- A patch gives its own steps. A delta without a patch is one step on the whole document, whose path is '' in RFC 6902.
+-- A patch has one row for each of its steps. A delta without a patch is one step on the whole document, whose path is
+-- '' in RFC 6902.
 CREATE VIEW kuberewind.changes AS
 SELECT
     d.cluster, d.seq, d.observed_at, d.occurred_at, d.type, d.source, d.api_group, d.version, d.resource, d.kind,
@@ -90,10 +91,10 @@ CROSS JOIN LATERAL jsonb_array_elements(
 COMMENT ON VIEW kuberewind.changes IS 'One row for each path that a delta changed. The first version of an object is one row: add, path '''', the object in new. A delete ends with one: remove, path ''''. A version stored without a patch is replace, path ''''. A delta that changed nothing but the resource version has no row.';
 COMMENT ON COLUMN kuberewind.changes.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.changes.seq IS 'Number of the delta within its cluster.';
-COMMENT ON COLUMN kuberewind.changes.observed_at IS 'When the recorder saw it; bound it wherever you can.';
+COMMENT ON COLUMN kuberewind.changes.observed_at IS 'When the recorder saw it; bound it if you can.';
 COMMENT ON COLUMN kuberewind.changes.occurred_at IS 'Best evidence of when it happened, as in deltas.';
 COMMENT ON COLUMN kuberewind.changes.type IS 'Added, Updated, Deleted or Sync, as in deltas.';
-COMMENT ON COLUMN kuberewind.changes.source IS 'How it was learnt, as in deltas. Only of the source watch is op what happened at occurred_at.';
+COMMENT ON COLUMN kuberewind.changes.source IS 'Source, as in deltas. Only for the source watch did op happen at occurred_at.';
 COMMENT ON COLUMN kuberewind.changes.api_group IS 'API group, '''' for the core group.';
 COMMENT ON COLUMN kuberewind.changes.version IS 'API version in which the object was served.';
 COMMENT ON COLUMN kuberewind.changes.resource IS 'Resource: the plural name, as in URLs.';
@@ -102,23 +103,24 @@ COMMENT ON COLUMN kuberewind.changes.namespace IS 'Namespace, '''' for cluster-s
 COMMENT ON COLUMN kuberewind.changes.name IS 'Name, cut with a digest at its end if it has more than 1,024 bytes.';
 COMMENT ON COLUMN kuberewind.changes.uid IS 'UID: identifies one life of the object.';
 COMMENT ON COLUMN kuberewind.changes.resource_version IS 'Resource version, as in deltas.';
-COMMENT ON COLUMN kuberewind.changes.manager IS 'Field manager who made the version, as in deltas.';
-COMMENT ON COLUMN kuberewind.changes.manager_evidence IS 'How the manager is proved, as in deltas; NULL: unproved.';
-COMMENT ON COLUMN kuberewind.changes.manager_hint IS 'Field manager that owned what the version removed, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.manager IS 'Field manager that wrote the version, as in deltas.';
+COMMENT ON COLUMN kuberewind.changes.manager_evidence IS 'Proof of the manager, as in deltas; NULL: unproved.';
+COMMENT ON COLUMN kuberewind.changes.manager_hint IS 'Field manager that owned the removed fields, as in deltas.';
 COMMENT ON COLUMN kuberewind.changes.patch IS 'The whole patch of the delta.';
 COMMENT ON COLUMN kuberewind.changes.object IS 'The whole object, if the delta is a keyframe.';
-COMMENT ON COLUMN kuberewind.changes.op IS 'add, replace, remove or move, as in RFC 6902. What is moved is an element of an array that stands elsewhere now; what has changed in it is a row of its own.';
-COMMENT ON COLUMN kuberewind.changes.path IS 'JSON pointer (RFC 6901) of what changed, '''' for the whole object; of what was moved, where this step puts it.';
+COMMENT ON COLUMN kuberewind.changes.op IS 'add, replace, remove or move, as in RFC 6902. move: an element of an array has another place now; a change in the element is a row of its own.';
+COMMENT ON COLUMN kuberewind.changes.path IS 'JSON pointer (RFC 6901) of the changed value, '''' for the whole object; for move, the new place.';
 COMMENT ON COLUMN kuberewind.changes.old IS 'The value before; NULL for add and move, and for the whole object.';
 COMMENT ON COLUMN kuberewind.changes.new IS 'The value after; NULL for remove and move. JSON''s own null is ''null''.';
-COMMENT ON COLUMN kuberewind.changes.step IS 'Place of the change in its patch, from 1. Positions in arrays are as they stand after the steps before.';
+COMMENT ON COLUMN kuberewind.changes.step IS 'Place of the change in its patch, from 1. Positions in arrays are those after the earlier steps.';
 COMMENT ON COLUMN kuberewind.changes.subresource IS 'Subresource of the manager''s entry, such as status; NULL for none.';
 COMMENT ON COLUMN kuberewind.changes.object_id IS 'Number of the life within its cluster.';
-COMMENT ON COLUMN kuberewind.changes.moved_from IS 'JSON pointer of where it stood before this step, for move; NULL else.';
+COMMENT ON COLUMN kuberewind.changes.moved_from IS 'For move, the JSON pointer of the place before this step; otherwise NULL.';
 
--- The first delta of a life is looked up by key, in the one partition that days names. The last delta is looked for from the newest day
--- backwards, or from the day of the delete, until a day has a row of the life. The LIMITs make days come first, so that each probe opens
--- one partition. Both are aggregates of at most one row. So the planner leaves them out if nobody asks for their columns.
+-- The key finds the first delta of a life, in the one partition that days names. The last delta is searched from the
+-- newest day backwards, or from the day of the delete, until a day has a row of the life. The LIMITs make days come
+-- first, so that each probe opens one partition. Both are aggregates of at most one row. So the planner skips them if a
+-- query does not use their columns.
 CREATE VIEW kuberewind.objects AS
 SELECT
     c.name AS cluster,
@@ -181,7 +183,7 @@ COMMENT ON COLUMN kuberewind.objects.name IS 'Name, cut with a digest at its end
 COMMENT ON COLUMN kuberewind.objects.uid IS 'UID: identifies this life.';
 COMMENT ON COLUMN kuberewind.objects.first_seen IS 'observed_at of its first delta; NULL if that is no longer on record.';
 COMMENT ON COLUMN kuberewind.objects.last_seen IS 'observed_at of its last delta; NULL if that is no longer on record.';
-COMMENT ON COLUMN kuberewind.objects.first_type IS 'Added if its creation was seen, Sync if a list found it: it was there before recording began, or began in a gap.';
+COMMENT ON COLUMN kuberewind.objects.first_type IS 'Added if the recorder saw its creation, Sync if a list found it: it existed before recording began, or began in a gap.';
 COMMENT ON COLUMN kuberewind.objects.last_type IS 'Type of its last delta; Deleted if it is gone.';
 COMMENT ON COLUMN kuberewind.objects.resource_version IS 'Resource version of its last delta.';
 COMMENT ON COLUMN kuberewind.objects.deleted IS 'Whether it is gone.';
@@ -197,7 +199,7 @@ SELECT
 FROM kuberewind.gaps_data g
 JOIN kuberewind.clusters c ON c.cluster = g.cluster
 LEFT JOIN kuberewind.streams s ON s.cluster = g.cluster AND s.stream = g.stream;
-COMMENT ON VIEW kuberewind.gaps IS 'Stretches of a resource in which versions may have been missed, and why.';
+COMMENT ON VIEW kuberewind.gaps IS 'Periods of a resource in which versions may have been missed, and why.';
 COMMENT ON COLUMN kuberewind.gaps.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.gaps.gap IS 'Number of the gap within its cluster.';
 COMMENT ON COLUMN kuberewind.gaps.api_group IS 'API group of the resource, '''' for the core group.';
@@ -209,12 +211,12 @@ COMMENT ON COLUMN kuberewind.gaps.from_at IS 'When the resource was last known t
 COMMENT ON COLUMN kuberewind.gaps.to_at IS 'When it was complete again; NULL while open.';
 COMMENT ON COLUMN kuberewind.gaps.from_rv IS 'Resource version up to which it was complete; NULL if it never was.';
 COMMENT ON COLUMN kuberewind.gaps.to_rv IS 'Resource version from which it is complete again; NULL while open.';
-COMMENT ON COLUMN kuberewind.gaps.open IS 'Whether the recorder still cannot see.';
-COMMENT ON COLUMN kuberewind.gaps.outcome IS 'How it ended: resumed if nothing was missed after all, relisted if a list took the place of what was missed, equal if that list held nothing new; NULL while open.';
+COMMENT ON COLUMN kuberewind.gaps.open IS 'Whether the gap is still open.';
+COMMENT ON COLUMN kuberewind.gaps.outcome IS 'How it ended: resumed if nothing was missed, relisted if a list replaced the missed versions, equal if that list had no changes; NULL while open.';
 COMMENT ON COLUMN kuberewind.gaps.appeared IS 'Objects that the list had and the record did not.';
 COMMENT ON COLUMN kuberewind.gaps.changed IS 'Objects that the list had in another version.';
 COMMENT ON COLUMN kuberewind.gaps.vanished IS 'Objects that the list no longer had: their deletes are inferred.';
-COMMENT ON COLUMN kuberewind.gaps.unchanged IS 'Objects that the list had as they were recorded.';
+COMMENT ON COLUMN kuberewind.gaps.unchanged IS 'Objects that the list had in the recorded version.';
 COMMENT ON COLUMN kuberewind.gaps.opened_batch IS 'The commit that opened it.';
 COMMENT ON COLUMN kuberewind.gaps.closed_batch IS 'The commit that closed it; NULL while open.';
 
@@ -223,9 +225,9 @@ SELECT c.name AS cluster, p.from_at, p.to_at, p.after_seq, p.epoch, e.recorder, 
 FROM kuberewind.pauses_data p
 JOIN kuberewind.clusters c ON c.cluster = p.cluster
 LEFT JOIN kuberewind.epochs e ON e.cluster = p.cluster AND e.epoch = p.epoch;
-COMMENT ON VIEW kuberewind.pauses IS 'When no recorder ran. What happened then was caught up afterwards, unless a gap says otherwise, and has estimated times in occurred_at.';
+COMMENT ON VIEW kuberewind.pauses IS 'When no recorder ran. The next recorder caught up on the changes, unless a gap says otherwise; their times in occurred_at are estimates.';
 COMMENT ON COLUMN kuberewind.pauses.cluster IS 'Name of the cluster.';
-COMMENT ON COLUMN kuberewind.pauses.from_at IS 'The last that was recorded or spooled before it.';
+COMMENT ON COLUMN kuberewind.pauses.from_at IS 'The last observation before it, recorded or spooled.';
 COMMENT ON COLUMN kuberewind.pauses.to_at IS 'When a recorder took over again.';
 COMMENT ON COLUMN kuberewind.pauses.after_seq IS 'Last seq before it.';
 COMMENT ON COLUMN kuberewind.pauses.epoch IS 'Number of the writer that took over.';
@@ -238,7 +240,7 @@ SELECT c.name AS cluster, l.holder AS recorder, CASE WHEN isfinite(l.renewed_at)
 FROM kuberewind.leaders l
 JOIN kuberewind.clusters c ON c.uid = l.cluster_uid
 WHERE l.holder <> '';
-COMMENT ON VIEW kuberewind.recorders IS 'The recorder that was last chosen to record each cluster, and whether it still does. A recorder renews its row each second, also while nothing happens in the cluster.';
+COMMENT ON VIEW kuberewind.recorders IS 'The recorder that was last chosen to record each cluster, and whether it still records. A recorder renews its row each second, even if nothing happens in the cluster.';
 COMMENT ON COLUMN kuberewind.recorders.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.recorders.recorder IS 'Name of the recorder (host and process).';
 COMMENT ON COLUMN kuberewind.recorders.renewed_at IS 'When it last renewed its row, by the clock of the database; NULL if it has ended by itself.';
@@ -250,25 +252,25 @@ SELECT c.name AS cluster, t.epoch, e.recorder, t.step, t.after_seq, t.record_at,
 FROM kuberewind.clock_steps_data t
 JOIN kuberewind.clusters c ON c.cluster = t.cluster
 LEFT JOIN kuberewind.epochs e ON e.cluster = t.cluster AND e.epoch = t.epoch;
-COMMENT ON VIEW kuberewind.clock_steps IS 'Where a recorder''s clock stepped by more than a minute, or did not agree with the database''s: what observed_at is worth there.';
+COMMENT ON VIEW kuberewind.clock_steps IS 'When a recorder''s clock stepped by more than a minute, or differed from the database''s: observed_at is less exact there.';
 COMMENT ON COLUMN kuberewind.clock_steps.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.clock_steps.epoch IS 'The writer, as in pauses.';
 COMMENT ON COLUMN kuberewind.clock_steps.recorder IS 'Name of the process that wrote (host and process).';
 COMMENT ON COLUMN kuberewind.clock_steps.step IS 'Number of the step within its epoch.';
 COMMENT ON COLUMN kuberewind.clock_steps.after_seq IS 'Last seq that was committed then.';
-COMMENT ON COLUMN kuberewind.clock_steps.record_at IS 'The record''s time before it. observed_at does not go back below that.';
-COMMENT ON COLUMN kuberewind.clock_steps.recorder_at IS 'What the clock of the recorder''s host showed.';
-COMMENT ON COLUMN kuberewind.clock_steps.database_at IS 'What the database''s clock showed.';
-COMMENT ON COLUMN kuberewind.clock_steps.adopted IS 'Whether the record goes on by the clock of the recorder''s host: the database''s agreed. Otherwise it goes on from record_at, with what passes.';
+COMMENT ON COLUMN kuberewind.clock_steps.record_at IS 'The record''s time before it. observed_at does not go below it.';
+COMMENT ON COLUMN kuberewind.clock_steps.recorder_at IS 'Time of the recorder''s host.';
+COMMENT ON COLUMN kuberewind.clock_steps.database_at IS 'Time of the database.';
+COMMENT ON COLUMN kuberewind.clock_steps.adopted IS 'Whether the record continues with the time of the recorder''s host, because the database''s agreed. Otherwise it continues from record_at, with the time that passes.';
 
 CREATE VIEW kuberewind.server AS
 SELECT c.name AS cluster, v.path, v.observed_at, o.content::jsonb AS content, v.digest
 FROM kuberewind.server_data v
 JOIN kuberewind.clusters c ON c.cluster = v.cluster
 LEFT JOIN kuberewind.documents o ON o.cluster = v.cluster AND o.digest = v.digest;
-COMMENT ON VIEW kuberewind.server IS 'What the API server said of itself: version, discovery, OpenAPI. A row whenever it changed, which holds until the next row of its path.';
+COMMENT ON VIEW kuberewind.server IS 'The API server''s documents about itself: version, discovery, OpenAPI. One row for each change, valid until the next row of its path.';
 COMMENT ON COLUMN kuberewind.server.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.server.path IS 'Path of the document on the API server, such as /version.';
-COMMENT ON COLUMN kuberewind.server.observed_at IS 'When it was first seen like this.';
+COMMENT ON COLUMN kuberewind.server.observed_at IS 'When this content was first seen.';
 COMMENT ON COLUMN kuberewind.server.content IS 'The document; NULL when the server stopped serving it.';
 COMMENT ON COLUMN kuberewind.server.digest IS 'Digest of the document.';

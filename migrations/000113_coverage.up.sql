@@ -1,4 +1,4 @@
--- What is known of each resource, and what is not: the base of the view coverage.
+-- The periods of each resource that the record covers, and those that it does not cover: the base of the view coverage.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 113;
 
@@ -6,7 +6,7 @@ CREATE FUNCTION kuberewind.record_left_out(config jsonb, api_group text, resourc
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-    -- A rule is resource[.group][/namespace][?labels], with * in its parts, as the settings include and exclude have it.
+    -- A rule is resource[.group][/namespace][?labels], with * in its parts, as in the settings include and exclude.
     WITH listed AS (
         SELECT 'include' AS list, e.rule FROM jsonb_array_elements_text(CASE jsonb_typeof($1 -> 'include') WHEN 'array' THEN $1 -> 'include' ELSE '[]' END) e (rule)
         UNION ALL
@@ -37,16 +37,16 @@ AS $$
         END
     FROM sums
 $$;
-COMMENT ON FUNCTION kuberewind.record_left_out(jsonb, text, text) IS 'For the views of this schema, and not a contract: whether a configuration leaves a resource out as a whole, and the rules that leave out some of it; NULL if none does.';
+COMMENT ON FUNCTION kuberewind.record_left_out(jsonb, text, text) IS 'For the views of this schema, and not a contract: whether a configuration excludes a whole resource, and the rules that exclude some of it; NULL if none does.';
 
--- The view coverage (000118) cuts this at the horizon of what was dropped.
+-- The view coverage (000118) cuts this at the horizon of the dropped days.
 CREATE VIEW kuberewind.record_coverage AS
 WITH heads AS (
     SELECT c.cluster, c.name, h.observed_at, h.observed_at > statement_timestamp() - interval '5 minutes' AS live
     FROM kuberewind.clusters c
     JOIN kuberewind.heads h ON h.cluster = c.cluster
 ),
-changed AS ( -- epochs whose rules are not those of the one before
+changed AS ( -- epochs whose rules differ from those of the previous epoch
     SELECT e.cluster, e.epoch, e.started_at, e.config,
         lag(e.config -> 'include') OVER w IS DISTINCT FROM e.config -> 'include'
             OR lag(e.config -> 'exclude') OVER w IS DISTINCT FROM e.config -> 'exclude' OR lag(e.epoch) OVER w IS NULL AS changed
@@ -57,7 +57,7 @@ rules AS (
     SELECT cluster, started_at, config, lead(started_at) OVER (PARTITION BY cluster ORDER BY epoch) AS ended_at
     FROM changed WHERE changed
 ),
-served AS ( -- what the server said last that it serves
+served AS ( -- the resources that the server served last
     SELECT DISTINCT d.cluster, coalesce(item #>> '{metadata,name}', '') AS api_group, served.resource ->> 'resource' AS resource
     FROM (
         SELECT DISTINCT ON (v.cluster, v.path) v.cluster, o.content
@@ -86,20 +86,21 @@ holes AS (
     FROM kuberewind.gaps_data g
     WHERE g.outcome IS DISTINCT FROM 'resumed'
     UNION ALL
-    -- A list that is not complete, and is no gap yet.
+    -- A list that is not complete, and not yet a gap.
     SELECT s.cluster, s.stream, NULL, CASE WHEN s.position IS NOT NULL THEN s.positioned_at END, NULL, s.position, NULL,
         CASE WHEN s.position IS NULL THEN 'first_list' ELSE 'relist' END, concat_ws(': ', s.state, nullif(s.detail, '')), NULL, NULL, NULL, NULL, NULL
     FROM kuberewind.streams s
     WHERE NOT s.synced AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL)
     UNION ALL
-    -- A resource that was recorded once, and is left out now. One that was left out for a while has a gap, if anything was missed.
+    -- A resource that was recorded once, and is excluded now. If one was excluded for a while and anything was missed,
+    -- it has a gap.
     SELECT s.cluster, s.stream, NULL, least(s.positioned_at, o.started_at), NULL, s.position, NULL, 'configuration', o.rules, NULL, NULL, NULL, NULL, NULL
     FROM kuberewind.streams s
     JOIN left_out o ON o.cluster = s.cluster AND o.api_group = s.api_group AND o.resource = s.resource AND o.whole AND o.ended_at IS NULL
     WHERE s.synced AND NOT EXISTS (SELECT FROM kuberewind.gaps_data g WHERE g.cluster = s.cluster AND g.stream = s.stream AND g.closed_batch IS NULL)
 ),
 stretches AS (
-    -- Before the first hole: only of a stream that began with its resource, and needed no list.
+    -- Before the first hole: only if the stream began with its resource, and needed no list.
     SELECT s.cluster, s.stream, s.started_at AS from_at, h.from_at AS to_at, NULL AS from_rv, CASE WHEN h.stream IS NULL THEN s.position ELSE h.from_rv END AS to_rv, h.stream IS NULL AS last
     FROM kuberewind.streams s
     LEFT JOIN LATERAL (
@@ -109,7 +110,7 @@ stretches AS (
     UNION ALL
     SELECT h.cluster, h.stream, h.to_at, lead(h.from_at) OVER w, h.to_rv, CASE WHEN lead(h.stream) OVER w IS NULL THEN s.position ELSE lead(h.from_rv) OVER w END,
         lead(h.stream) OVER w IS NULL
-    FROM ( -- those that do not lie within another
+    FROM ( -- holes that do not lie within another
         SELECT h.*, max(coalesce(h.to_at, 'infinity')) OVER (PARTITION BY h.cluster, h.stream ORDER BY h.from_at NULLS FIRST, h.gap ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
         FROM holes h
     ) h
@@ -144,22 +145,22 @@ SELECT c.name, o.api_group, o.resource, '', false, o.started_at, o.ended_at, NUL
 FROM left_out o
 JOIN heads c ON c.cluster = o.cluster
 WHERE NOT o.whole OR NOT EXISTS (SELECT FROM kuberewind.streams s WHERE s.cluster = o.cluster AND s.api_group = o.api_group AND s.resource = o.resource);
-COMMENT ON VIEW kuberewind.record_coverage IS 'For the view coverage, and not a contract: the same, with no regard to what was dropped.';
+COMMENT ON VIEW kuberewind.record_coverage IS 'For the view coverage, and not a contract: the same, without the cut at dropped days.';
 COMMENT ON COLUMN kuberewind.record_coverage.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.record_coverage.api_group IS 'API group, '''' for the core group.';
 COMMENT ON COLUMN kuberewind.record_coverage.resource IS 'Resource: the plural name, as in URLs.';
 COMMENT ON COLUMN kuberewind.record_coverage.scope IS 'Namespace to which the recording of the resource is confined, '''' for all.';
-COMMENT ON COLUMN kuberewind.record_coverage.complete IS 'Whether the record holds every version of the stretch.';
-COMMENT ON COLUMN kuberewind.record_coverage.from_at IS 'Where the stretch begins; NULL for what was before the first list, of which nothing is known.';
-COMMENT ON COLUMN kuberewind.record_coverage.to_at IS 'Where it ends; NULL while it goes on.';
-COMMENT ON COLUMN kuberewind.record_coverage.from_rv IS 'Resource version at its beginning; NULL where it is not known.';
-COMMENT ON COLUMN kuberewind.record_coverage.to_rv IS 'Resource version at its end, or up to which it has come; NULL where it is not known.';
-COMMENT ON COLUMN kuberewind.record_coverage.live IS 'Whether it goes on now: false for what is past, and for all when no recorder has written for five minutes.';
-COMMENT ON COLUMN kuberewind.record_coverage.cause IS 'Of an incomplete stretch, why: a cause as in gaps, relist (a list is on its way), configuration (it was left out on purpose), or stopped (no recorder runs).';
-COMMENT ON COLUMN kuberewind.record_coverage.detail IS 'What the server or the recorder says about it; of a configuration, the rules.';
-COMMENT ON COLUMN kuberewind.record_coverage.outcome IS 'How it ended, as in gaps: with equal the list that ended it held nothing new, yet versions between may have been missed.';
+COMMENT ON COLUMN kuberewind.record_coverage.complete IS 'Whether the record holds every version of the period.';
+COMMENT ON COLUMN kuberewind.record_coverage.from_at IS 'When the period begins; NULL before the first list, when nothing is known.';
+COMMENT ON COLUMN kuberewind.record_coverage.to_at IS 'When it ends; NULL while it continues.';
+COMMENT ON COLUMN kuberewind.record_coverage.from_rv IS 'Resource version at its beginning; NULL if unknown.';
+COMMENT ON COLUMN kuberewind.record_coverage.to_rv IS 'Resource version at its end, or its latest while it continues; NULL if unknown.';
+COMMENT ON COLUMN kuberewind.record_coverage.live IS 'Whether it continues now: false for past periods, and for all if no recorder has written for five minutes.';
+COMMENT ON COLUMN kuberewind.record_coverage.cause IS 'Why a period is incomplete: a cause as in gaps, relist (a list is running), configuration (excluded on purpose), or stopped (no recorder runs).';
+COMMENT ON COLUMN kuberewind.record_coverage.detail IS 'What the server or the recorder says about it; for configuration, the rules.';
+COMMENT ON COLUMN kuberewind.record_coverage.outcome IS 'How it ended, as in gaps: with equal, the list that ended it had no changes, but versions in between may have been missed.';
 COMMENT ON COLUMN kuberewind.record_coverage.appeared IS 'Objects that the list at its end had and the record did not.';
 COMMENT ON COLUMN kuberewind.record_coverage.changed IS 'Objects that the list had in another version.';
 COMMENT ON COLUMN kuberewind.record_coverage.vanished IS 'Objects that the list no longer had: their deletes are inferred.';
-COMMENT ON COLUMN kuberewind.record_coverage.unchanged IS 'Objects that the list had as they were recorded.';
+COMMENT ON COLUMN kuberewind.record_coverage.unchanged IS 'Objects that the list had in the recorded version.';
 COMMENT ON COLUMN kuberewind.record_coverage.gap IS 'Number of the gap, as in gaps; NULL if there is none for it.';

@@ -1,9 +1,9 @@
--- What programs read: checkpoints, and the tables as views.
+-- Views for programs: checkpoints, and the tables as views.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 114;
 
--- Checkpoints are derived from the deltas: they may be dropped at any time, and are made again. They need no foreign keys: a block
--- whose checkpoint is gone harms nobody.
+-- Checkpoints are derived from the deltas: they may be dropped at any time, and the recorder makes them again. They
+-- need no foreign keys: a block without its checkpoint does no harm.
 CREATE TABLE kuberewind.checkpoints (
     cluster     integer     NOT NULL,
     checkpoint  bigint      NOT NULL,
@@ -18,11 +18,11 @@ CREATE TABLE kuberewind.checkpoints (
 );
 COMMENT ON TABLE kuberewind.checkpoints IS 'Compressed copies of all objects that were alive at a seq, from which a rebuild starts. Derived from the deltas: without any, answers are the same, only slower.';
 COMMENT ON COLUMN kuberewind.checkpoints.cluster IS 'The cluster, as in clusters.';
-COMMENT ON COLUMN kuberewind.checkpoints.checkpoint IS 'The seq: every delta up to and with it is in the checkpoint, and none after it.';
+COMMENT ON COLUMN kuberewind.checkpoints.checkpoint IS 'The seq: the checkpoint has every delta up to and including it, and none after it.';
 COMMENT ON COLUMN kuberewind.checkpoints.observed_at IS 'observed_at of the delta with that seq.';
 COMMENT ON COLUMN kuberewind.checkpoints.made_at IS 'When it was written.';
 COMMENT ON COLUMN kuberewind.checkpoints.objects IS 'How many objects it holds.';
-COMMENT ON COLUMN kuberewind.checkpoints.blocks IS 'How many rows of checkpoint_blocks it has; with fewer it is not usable.';
+COMMENT ON COLUMN kuberewind.checkpoints.blocks IS 'How many rows of checkpoint_blocks it has; with fewer it cannot be used.';
 COMMENT ON COLUMN kuberewind.checkpoints.bytes IS 'Size of its blocks.';
 COMMENT ON COLUMN kuberewind.checkpoints.digest IS 'SHA-256 of the digests of its blocks in order.';
 COMMENT ON COLUMN kuberewind.checkpoints.streams IS 'The newest resource version of each stream at that seq, by number of the stream.';
@@ -36,7 +36,7 @@ CREATE TABLE kuberewind.checkpoint_blocks (
     data       bytea   NOT NULL,
     PRIMARY KEY (cluster, checkpoint, block)
 );
-ALTER TABLE kuberewind.checkpoint_blocks ALTER COLUMN data SET STORAGE EXTERNAL; -- compressed already
+ALTER TABLE kuberewind.checkpoint_blocks ALTER COLUMN data SET STORAGE EXTERNAL; -- already compressed
 COMMENT ON TABLE kuberewind.checkpoint_blocks IS 'The content of checkpoints, some hundred objects a row.';
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.checkpoint IS 'The checkpoint that it belongs to.';
@@ -45,8 +45,8 @@ COMMENT ON COLUMN kuberewind.checkpoint_blocks.objects IS 'How many objects it h
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.digest IS 'SHA-256 of data.';
 COMMENT ON COLUMN kuberewind.checkpoint_blocks.data IS 'The objects, compressed with zstd.';
 
--- The tables as they are, for programs that may read nothing but views. Each is one plain SELECT without conditions. The planner
--- takes it apart, prunes partitions and uses indexes, as for the table itself.
+-- The tables, for programs that may read only views. Each view is one plain SELECT without conditions. The planner
+-- expands it, prunes partitions and uses indexes, as for the table itself.
 CREATE VIEW kuberewind.record_clusters AS
 SELECT cluster, uid, name, registered_at FROM kuberewind.clusters;
 CREATE VIEW kuberewind.record_heads AS
@@ -93,7 +93,7 @@ SELECT cluster, checkpoint, observed_at, made_at, objects, blocks, bytes, digest
 CREATE VIEW kuberewind.record_checkpoint_blocks AS
 SELECT cluster, checkpoint, block, objects, digest, data FROM kuberewind.checkpoint_blocks;
 
--- Their columns mean what those of the tables mean.
+-- Their columns mean the same as those of the tables.
 DO $$
 DECLARE
     pair text[];
@@ -116,6 +116,6 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-COMMENT ON VIEW kuberewind.record_standbys IS 'For programs, and not a contract: those of the table standbys that said so lately, and do not lead.';
+COMMENT ON VIEW kuberewind.record_standbys IS 'For programs, and not a contract: the rows of the table standbys that reported lately and do not lead.';
 COMMENT ON VIEW kuberewind.record_lives IS 'For programs, and not a contract: the table lives, with ends.';
 COMMENT ON COLUMN kuberewind.record_lives.deleted_seq IS 'seq of the delta that ended it, NULL while it lives.';

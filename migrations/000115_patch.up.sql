@@ -2,11 +2,11 @@
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 115;
 
--- Functions run with the rights of their caller, over views only, and resolve names in pg_catalog alone. Functions that begin with record_
--- serve the others.
+-- Functions run with the rights of their caller, read only views, and resolve names in pg_catalog only. Functions that
+-- begin with record_ serve the others.
 
--- The tokens of a JSON pointer (RFC 6901) into doc, NULL if it is none. jsonb takes -1 and 01 for places in an array, and RFC 6901 does
--- not: they are let through only if they are keys.
+-- The tokens of a JSON pointer (RFC 6901) into doc, NULL if it is not one. jsonb accepts -1 and 01 as places in an
+-- array, and RFC 6901 does not: the function accepts them only as keys.
 CREATE FUNCTION kuberewind.record_tokens(doc jsonb, pointer text) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -34,9 +34,10 @@ BEGIN
     END IF;
     RETURN tokens;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_tokens(jsonb, text) IS 'For the functions of this schema, and not a contract: the tokens of a JSON pointer into a document, NULL if it is none.';
+COMMENT ON FUNCTION kuberewind.record_tokens(jsonb, text) IS 'For the functions of this schema, and not a contract: the tokens of a JSON pointer into a document, NULL if it is not one.';
 
--- jsonb_set() appends a value that has no place in an array, and gives NULL for a NULL. So this function checks each value before.
+-- jsonb_set() appends a value whose place does not exist in an array, and returns NULL for a NULL. So this function
+-- checks each value first.
 CREATE FUNCTION kuberewind.apply_patch(doc jsonb, patch jsonb) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -126,4 +127,4 @@ BEGIN
     END LOOP;
     RETURN doc;
 END $$;
-COMMENT ON FUNCTION kuberewind.apply_patch(jsonb, jsonb) IS 'The document with an RFC 6902 patch applied, as the column patch of deltas has it. Members that the RFC does not name, such as "old", are ignored. An operation that does not apply is an error that names it.';
+COMMENT ON FUNCTION kuberewind.apply_patch(jsonb, jsonb) IS 'The document with an RFC 6902 patch applied, as in the column patch of deltas. Members that the RFC does not name, such as "old", are ignored. An operation that does not apply is an error that names it.';

@@ -1,7 +1,8 @@
 -- Instants: which deltas of which streams belong to a time, a seq or a resource version.
 --
--- These functions and those of replay plan each query anew: the planner then knows the bounds, and opens one partition instead of all.
--- They take the number of the cluster as an argument: a distributed engine can run them where the rows of it are.
+-- These functions and those of replay plan each query again: the planner then knows the bounds, and opens one partition
+-- instead of all. They take the number of the cluster as an argument: a distributed engine can run them on the node
+-- that has its rows.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 116;
 
@@ -26,9 +27,9 @@ BEGIN
     END IF;
     RETURN number;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_cluster(text) IS 'For the functions of this schema, and not a contract: the number of a cluster, of the only one for '''' and NULL.';
+COMMENT ON FUNCTION kuberewind.record_cluster(text) IS 'For the functions of this schema, and not a contract: the number of a cluster; for '''' and NULL, of the only cluster.';
 
--- of_namespace: NULL where the question is not about one namespace.
+-- of_namespace is NULL if the query is not about one namespace.
 CREATE FUNCTION kuberewind.record_streams_of(of_cluster integer, of_group text, of_resource text, of_namespace text, one_object boolean) RETURNS integer[]
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -66,7 +67,7 @@ BEGIN
     END IF;
     RETURN found.streams;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_streams_of(integer, text, text, text, boolean) IS 'For the functions of this schema, and not a contract: the streams of a resource. An unknown resource is an error that names those near to it.';
+COMMENT ON FUNCTION kuberewind.record_streams_of(integer, text, text, text, boolean) IS 'For the functions of this schema, and not a contract: the streams of a resource. An unknown resource is an error that names similar ones.';
 
 CREATE FUNCTION kuberewind.record_instant(at text, OUT at_time timestamptz, OUT at_seq bigint, OUT at_rv text)
 LANGUAGE plpgsql STABLE
@@ -98,7 +99,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_instant(text) IS 'For the functions of this schema, and not a contract: reads an instant.';
 
--- seq and observed_at rise together, so a day is searched by halves.
+-- seq and observed_at rise together, so the function searches a day by halves.
 CREATE FUNCTION kuberewind.record_seq_at(of_cluster integer, at timestamptz) RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -134,11 +135,11 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.record_seq_at(integer, timestamptz) IS 'For the functions of this schema, and not a contract: the last seq that was observed at or before an instant, 0 if there is none.';
 
--- For each stream it says which deltas belong to an instant:
+-- For each stream the function returns which deltas belong to an instant:
 -- - those up to seq_max;
 -- - those up to caught_up whose occurred_at is not after at_time;
--- - if the instant is a resource version, none beyond at_rv. Up to old_seq only the last version of an object counts, because the
---   server's history went backwards there.
+-- - if the instant is a resource version, none beyond at_rv. Up to old_seq only the last version of an object counts, because a
+--   rollback of the server's history followed.
 -- It warns if the answer may differ from what was true.
 CREATE FUNCTION kuberewind.record_points_of(of_cluster integer, of_streams integer[], by_time timestamptz, by_seq bigint, by_rv text)
 RETURNS TABLE (stream integer, seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
@@ -246,7 +247,7 @@ BEGIN
         RETURN NEXT;
     END LOOP;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_points_of(integer, integer[], timestamptz, bigint, text) IS 'For record_points, and not a contract: the same, with no regard to what was dropped.';
+COMMENT ON FUNCTION kuberewind.record_points_of(integer, integer[], timestamptz, bigint, text) IS 'For record_points, and not a contract: the same, without the check for dropped days.';
 
 CREATE FUNCTION kuberewind.record_observed_at(of_cluster integer, of_seq bigint, first_at timestamptz, last_at timestamptz) RETURNS timestamptz
 LANGUAGE plpgsql STABLE

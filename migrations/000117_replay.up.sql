@@ -2,8 +2,9 @@
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 117;
 
--- It goes back from the newest day, and reads one partition of each. The first row of a life in a day is a keyframe (I8), so that day holds
--- all rows that the last version of the day needs. An object that was found is not looked for again.
+-- The function goes back from the newest day, and reads one partition of each day. The first row of a life in a day is
+-- a keyframe (I8), so that day holds all rows that the last version of the day needs. The function does not search
+-- again for an object that it found.
 CREATE FUNCTION kuberewind.record_fold(of_cluster integer, objects bigint[], seq_max bigint, caught_up bigint, at_time timestamptz, at_rv text, old_seq bigint)
 RETURNS TABLE (object_id bigint, seq bigint, observed_at timestamptz, occurred_at timestamptz, version text, resource_version text, object jsonb)
 LANGUAGE plpgsql STABLE
@@ -86,7 +87,7 @@ BEGIN
         RAISE EXCEPTION 'no delta of the life % is on record up to seq %: is the partition of its day gone?', pending[1], seq_max USING ERRCODE = 'data_exception';
     END IF;
 END $$;
-COMMENT ON FUNCTION kuberewind.record_fold(integer, bigint[], bigint, bigint, timestamptz, text, bigint) IS 'For the functions of this schema, and not a contract: of each of these lives the version at a point, if it was alive then.';
+COMMENT ON FUNCTION kuberewind.record_fold(integer, bigint[], bigint, bigint, timestamptz, text, bigint) IS 'For the functions of this schema, and not a contract: for each of these lives, the version at a point, if it was alive then.';
 
 CREATE FUNCTION kuberewind.record_version(doc jsonb, of_seq bigint, rv text, patch jsonb, object json) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE
@@ -108,7 +109,7 @@ EXCEPTION WHEN data_exception THEN
     RAISE EXCEPTION 'the delta with seq % cannot be folded: %', of_seq, SQLERRM
         USING ERRCODE = 'data_corrupted', HINT = 'replay verify says what is damaged; from the next row with an object on, it can be read again.';
 END $$;
-COMMENT ON FUNCTION kuberewind.record_version(jsonb, bigint, text, jsonb, json) IS 'For the functions of this schema, and not a contract: the version after a delta, from the one before it. What does not apply is an error that names the seq.';
+COMMENT ON FUNCTION kuberewind.record_version(jsonb, bigint, text, jsonb, json) IS 'For the functions of this schema, and not a contract: the version after a delta, from the previous version. A patch that does not apply is an error that names the seq.';
 
 CREATE FUNCTION kuberewind.record_object_at(of_cluster integer, of_group text, of_resource text, of_namespace text, of_name text,
     by_time timestamptz, by_seq bigint, by_rv text) RETURNS jsonb
@@ -147,7 +148,7 @@ CREATE FUNCTION kuberewind.object_at(cluster text, "group" text, resource text, 
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 RETURN kuberewind.record_object_at(kuberewind.record_cluster($1), $2, $3, $4, $5, $6, NULL, NULL);
-COMMENT ON FUNCTION kuberewind.object_at(text, text, text, text, text, timestamptz) IS 'The object as it was at an instant, which is included; NULL if it did not exist. cluster may be '''' where the record holds one, "group" is '''' for the core group or NULL for whichever has the resource, namespace is '''' for what lives in none. An instant before the record is an error; a WARNING says when the answer is an estimate (a pause), may lack a version (a gap), or lies after the record.';
+COMMENT ON FUNCTION kuberewind.object_at(text, text, text, text, text, timestamptz) IS 'The object as it was at an instant, which is included; NULL if it did not exist. cluster may be '''' if the record holds only one; "group" is '''' for the core group, or NULL for any group that has the resource; namespace is '''' for cluster-scoped objects. An instant before the record is an error; a WARNING says when the answer is an estimate (a pause), may lack a version (a gap), or lies after the record.';
 
 CREATE FUNCTION kuberewind.object_at(cluster text, "group" text, resource text, namespace text, name text, at text) RETURNS jsonb
 LANGUAGE plpgsql STABLE
@@ -161,7 +162,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION kuberewind.object_at(text, text, text, text, text, text) IS 'The same for an instant as text: RFC 3339, a duration before now such as -10m or -2d, seq:N, rv:N or now.';
 
--- A type, because the columns of a RETURNS TABLE could not have the names of the arguments.
+-- A type, because the columns of a RETURNS TABLE cannot have the names of the arguments.
 CREATE TYPE kuberewind.snapshot AS (
     api_group text, version text, resource text, kind text, namespace text, name text, uid text, resource_version text, object jsonb,
     seq bigint, object_id bigint, observed_at timestamptz, occurred_at timestamptz
@@ -237,7 +238,7 @@ SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT * FROM kuberewind.record_snapshot_at(kuberewind.record_cluster($1), $3, $4, $5, $2, NULL, NULL);
 END;
-COMMENT ON FUNCTION kuberewind.snapshot_at(text, timestamptz, text, text, text) IS 'All objects that were alive at an instant, which is included, or those of a group, resource or namespace (NULL for any). The slow way: PostgreSQL folds some thousand objects a second; replay takes a cluster of any size from a checkpoint. Notes come as with object_at.';
+COMMENT ON FUNCTION kuberewind.snapshot_at(text, timestamptz, text, text, text) IS 'All objects that were alive at an instant, which is included, or those of a group, resource or namespace (NULL for any). It is slow: PostgreSQL folds some thousand objects a second; replay reads a cluster of any size from a checkpoint. Errors and warnings are those of object_at.';
 
 CREATE FUNCTION kuberewind.snapshot_at(cluster text, at text, "group" text DEFAULT NULL, resource text DEFAULT NULL, namespace text DEFAULT NULL)
 RETURNS SETOF kuberewind.snapshot
@@ -250,9 +251,9 @@ BEGIN
     SELECT * INTO i FROM kuberewind.record_instant($2);
     RETURN QUERY SELECT * FROM kuberewind.record_snapshot_at(kuberewind.record_cluster($1), $3, $4, $5, i.at_time, i.at_seq, i.at_rv);
 END $$;
-COMMENT ON FUNCTION kuberewind.snapshot_at(text, text, text, text, text) IS 'The same for an instant as text, as in object_at; rv:N asks for a resource.';
+COMMENT ON FUNCTION kuberewind.snapshot_at(text, text, text, text, text) IS 'The same for an instant as text, as in object_at; rv:N needs a resource.';
 
--- Both bounds are included. Those by resource version count within the history of the name, whose versions rise.
+-- Both bounds are included. Bounds by resource version count within the name's history, in which versions rise.
 CREATE FUNCTION kuberewind.record_history(of_cluster integer, of_group text, of_resource text, of_namespace text, of_name text,
     from_time timestamptz, from_seq bigint, from_rv text, to_time timestamptz, to_seq bigint, to_rv text)
 RETURNS TABLE (seq bigint, observed_at timestamptz, occurred_at timestamptz, type text, source text, version text, resource_version text,

@@ -1,4 +1,4 @@
--- Retention: whole days are dropped, by a role of its own. A sweep makes a day readable without the days before it.
+-- Retention: a role of its own drops whole days. A sweep makes a day readable without the earlier days.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 118;
 
@@ -12,7 +12,7 @@ CREATE TABLE kuberewind.sweeps (
     objects     bigint      NOT NULL,
     PRIMARY KEY (cluster, day)
 );
-COMMENT ON TABLE kuberewind.sweeps IS 'Days by which each living object has a row of its own, or was stored again in a Sync keyframe (source resync): from that seq on, nothing before the day is needed (I8).';
+COMMENT ON TABLE kuberewind.sweeps IS 'Days by which each living object has a row of its own, or was stored again in a Sync keyframe (source resync): from that seq on, no earlier day is needed (I8).';
 COMMENT ON COLUMN kuberewind.sweeps.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.sweeps.day IS 'UTC day of observed_at.';
 COMMENT ON COLUMN kuberewind.sweeps.epoch IS 'The writer, as in epochs.';
@@ -39,16 +39,16 @@ CREATE TABLE kuberewind.prunes_data (
 COMMENT ON TABLE kuberewind.prunes_data IS 'Days that were dropped: the view prunes shows them with the names of their clusters.';
 COMMENT ON COLUMN kuberewind.prunes_data.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.prunes_data.day IS 'UTC day of observed_at.';
-COMMENT ON COLUMN kuberewind.prunes_data.first_seq IS 'Lowest seq of the deltas that went; NULL if the day held commits only.';
+COMMENT ON COLUMN kuberewind.prunes_data.first_seq IS 'Lowest seq of the dropped deltas; NULL if the day held commits only.';
 COMMENT ON COLUMN kuberewind.prunes_data.last_seq IS 'Highest seq of them.';
 COMMENT ON COLUMN kuberewind.prunes_data.first_at IS 'Earliest observed_at of them.';
 COMMENT ON COLUMN kuberewind.prunes_data.last_at IS 'Latest observed_at of them.';
-COMMENT ON COLUMN kuberewind.prunes_data.last_batch IS 'Last commit that went; NULL if the day held none.';
-COMMENT ON COLUMN kuberewind.prunes_data.batch_digest IS 'Its digest, to which the oldest commit that is left is chained.';
+COMMENT ON COLUMN kuberewind.prunes_data.last_batch IS 'Last commit that was dropped; NULL if the day held none.';
+COMMENT ON COLUMN kuberewind.prunes_data.batch_digest IS 'Its digest, to which the oldest remaining commit is chained.';
 COMMENT ON COLUMN kuberewind.prunes_data.bytes IS 'Size of the partitions of that day, of all clusters together.';
 COMMENT ON COLUMN kuberewind.prunes_data.pruned_at IS 'When they were dropped, by the database''s clock.';
-COMMENT ON COLUMN kuberewind.prunes_data.pruned_by IS 'The login that had them dropped.';
-COMMENT ON COLUMN kuberewind.prunes_data.reason IS 'Why, as it was said to recorder prune.';
+COMMENT ON COLUMN kuberewind.prunes_data.pruned_by IS 'The login that dropped them.';
+COMMENT ON COLUMN kuberewind.prunes_data.reason IS 'The reason given to recorder prune.';
 
 CREATE VIEW kuberewind.prunes AS
 SELECT c.name AS cluster, p.day, p.first_seq, p.last_seq, p.first_at, p.last_at, p.bytes, p.pruned_at, p.pruned_by, p.reason
@@ -57,16 +57,16 @@ JOIN kuberewind.clusters c ON c.cluster = p.cluster;
 COMMENT ON VIEW kuberewind.prunes IS 'Days of the record that were dropped, by whom and why.';
 COMMENT ON COLUMN kuberewind.prunes.cluster IS 'Name of the cluster.';
 COMMENT ON COLUMN kuberewind.prunes.day IS 'UTC day of observed_at.';
-COMMENT ON COLUMN kuberewind.prunes.first_seq IS 'Lowest seq of the deltas that went; NULL if the day held none.';
+COMMENT ON COLUMN kuberewind.prunes.first_seq IS 'Lowest seq of the dropped deltas; NULL if the day held none.';
 COMMENT ON COLUMN kuberewind.prunes.last_seq IS 'Highest seq of them.';
 COMMENT ON COLUMN kuberewind.prunes.first_at IS 'Earliest observed_at of them.';
 COMMENT ON COLUMN kuberewind.prunes.last_at IS 'Latest observed_at of them.';
 COMMENT ON COLUMN kuberewind.prunes.bytes IS 'Size of the partitions of that day, of all clusters together.';
 COMMENT ON COLUMN kuberewind.prunes.pruned_at IS 'When they were dropped.';
-COMMENT ON COLUMN kuberewind.prunes.pruned_by IS 'The login that had them dropped.';
-COMMENT ON COLUMN kuberewind.prunes.reason IS 'Why, as it was said to recorder prune.';
+COMMENT ON COLUMN kuberewind.prunes.pruned_by IS 'The login that dropped them.';
+COMMENT ON COLUMN kuberewind.prunes.reason IS 'The reason given to recorder prune.';
 
--- The views of programs.
+-- Views for programs.
 CREATE VIEW kuberewind.record_sweeps AS
 SELECT cluster, day, epoch, batch, seq, observed_at, objects FROM kuberewind.sweeps;
 CREATE VIEW kuberewind.record_prunes AS
@@ -93,10 +93,10 @@ FROM (SELECT cluster, max(day) AS day FROM kuberewind.prunes_data GROUP BY clust
 CROSS JOIN LATERAL (
     SELECT w.seq, w.observed_at FROM kuberewind.sweeps w WHERE w.cluster = p.cluster AND w.day > p.day ORDER BY w.day LIMIT 1
 ) s;
-COMMENT ON VIEW kuberewind.record_horizons IS 'For programs, and not a contract: from where on the record of a cluster is whole again, if days of it were dropped.';
+COMMENT ON VIEW kuberewind.record_horizons IS 'For programs, and not a contract: where the record of a cluster is whole again, if days of it were dropped.';
 COMMENT ON COLUMN kuberewind.record_horizons.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.record_horizons.day IS 'The newest day that was dropped.';
-COMMENT ON COLUMN kuberewind.record_horizons.seq IS 'The seq from which on every object that lived can be read: that of the first complete sweep after it.';
+COMMENT ON COLUMN kuberewind.record_horizons.seq IS 'The seq from which on every object that lived can be read: the seq of the first complete sweep after it.';
 COMMENT ON COLUMN kuberewind.record_horizons.observed_at IS 'observed_at of that seq.';
 
 CREATE VIEW kuberewind.record_partitions AS
@@ -116,10 +116,12 @@ COMMENT ON COLUMN kuberewind.record_partitions.clusters IS 'How many clusters ha
 COMMENT ON COLUMN kuberewind.record_partitions.first_seq IS 'Lowest seq in it, of any cluster.';
 COMMENT ON COLUMN kuberewind.record_partitions.last_seq IS 'Highest seq in it, of any cluster.';
 
--- I8: why a cluster needs a day, NULL if it does not. Days are dropped from the oldest on. So the record is whole from the first sweep after
--- the day: of the next day, or of a later day if no recorder ran long enough to complete that. The writer writes the sweeps, so a sweep is
--- checked against the deltas and prunes_data, which the writer cannot change.
--- Each query names the cluster, so that a distributed engine can answer it where the rows of that cluster are.
+-- I8: why a cluster needs a day, NULL if it does not. Days are dropped from the oldest on. So the record is whole from
+-- the first sweep after the day. That is the sweep of the next day, or of a later day if no recorder ran long enough to
+-- complete it. The writer writes the sweeps, so this function checks a sweep against the deltas and prunes_data, which
+-- the writer cannot change.
+--
+-- Each query names the cluster, so that a distributed engine can answer it on the node that has the cluster's rows.
 CREATE FUNCTION kuberewind.prune_obstacle_of(of_cluster integer, of_day date) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -132,8 +134,8 @@ DECLARE
     day_end timestamptz := (of_day + 1)::timestamptz;
     head    record;
     sweep   record;
-    deltas  bigint; -- the last seq that goes
-    pruned  bigint; -- the last seq that has gone
+    deltas  bigint; -- last seq that this prune removes
+    pruned  bigint; -- last seq that earlier prunes removed
     broken  bigint;
 BEGIN
     SELECT h.batch, h.observed_at INTO head FROM kuberewind.heads h WHERE h.cluster = of_cluster;
@@ -145,7 +147,7 @@ BEGIN
     SELECT w.day, w.seq, w.observed_at INTO sweep FROM kuberewind.sweeps w WHERE w.cluster = of_cluster AND w.day > of_day ORDER BY w.day LIMIT 1;
     IF sweep.day IS NULL AND deltas IS NULL AND pruned IS NULL
         AND NOT EXISTS (SELECT FROM kuberewind.batches b WHERE b.cluster = of_cluster AND b.observed_at < day_end) THEN
-        RETURN NULL; -- its record began later: it has nothing to lose, and needs no sweep
+        RETURN NULL; -- its record began later: it has no data of the day, and needs no sweep
     ELSIF sweep.day IS NULL AND head.observed_at < statement_timestamp() - interval '5 minutes' THEN
         RETURN format('no sweep of it is complete after that day, and its recorder has stopped: it wrote last at %s; start it, and it sweeps', head.observed_at);
     ELSIF sweep.day IS NULL THEN
@@ -168,7 +170,7 @@ END $$;
 COMMENT ON FUNCTION kuberewind.prune_obstacle_of(integer, date) IS 'For prune_obstacle, and not a contract: why a cluster needs the partitions of a UTC day; NULL if it does not.';
 REVOKE ALL ON FUNCTION kuberewind.prune_obstacle_of(integer, date) FROM PUBLIC;
 
--- A day is dropped whole, so one cluster keeps it for all: each that does is named.
+-- A day is dropped for all clusters at once, so one cluster keeps it for all. The result names each such cluster.
 CREATE FUNCTION kuberewind.prune_obstacle(of_day date, older_gone boolean) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -198,11 +200,12 @@ BEGIN
     END LOOP;
     RETURN nullif(array_to_string(kept, '. And '), '');
 END $$;
-COMMENT ON FUNCTION kuberewind.prune_obstacle(date, boolean) IS 'Why the partitions of a UTC day have to stay; NULL if they may be dropped without breaking an object that outlives them. Older days go first; older_gone: as if they had gone.';
+COMMENT ON FUNCTION kuberewind.prune_obstacle(date, boolean) IS 'Why the partitions of a UTC day must stay; NULL if they may be dropped without breaking an object that outlives them. Older days are dropped first; older_gone: assume that they were.';
 REVOKE ALL ON FUNCTION kuberewind.prune_obstacle(date, boolean) FROM PUBLIC;
 
--- DETACH ... CONCURRENTLY cannot run in a function, and would need the owner. A DROP waits for every reader of any day, and later sessions
--- wait behind it, the recorder too. So it waits for a quarter of a second at most, and fails with 55P03. Try again a little later.
+-- DETACH ... CONCURRENTLY cannot run in a function, and would need the owner. A DROP waits for every reader of any day,
+-- and later sessions, including the recorder, wait behind it. So it waits for a quarter of a second at most, and fails
+-- with 55P03. Retry a little later.
 CREATE FUNCTION kuberewind.prune_day(of_day date, reason text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -214,7 +217,7 @@ DECLARE
     obstacle text;
     size     bigint;
 BEGIN
-    -- Two prunes at the same time would both decide which day goes first. The lock is in the way of nobody else.
+    -- Two prunes at the same time would both decide which day goes first. The lock blocks only another prune.
     LOCK TABLE kuberewind.prunes_data IN SHARE ROW EXCLUSIVE MODE;
     obstacle := kuberewind.prune_obstacle(of_day, false);
     IF obstacle IS NOT NULL THEN
@@ -237,11 +240,12 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS kuberewind.deltas_p%1$s, kuberewind.batches_p%1$s', to_char(of_day, 'YYYYMMDD'));
     RETURN size;
 END $$;
-COMMENT ON FUNCTION kuberewind.prune_day(date, text) IS 'Drops the partitions of the oldest UTC day, if nothing that outlives it needs them, and puts that on record; gives their size. Waits a quarter of a second at most for readers (55P03). The reason is kept.';
+COMMENT ON FUNCTION kuberewind.prune_day(date, text) IS 'Drops the partitions of the oldest UTC day, if no object that outlives it needs them; records this with the reason, and returns their size. Waits a quarter of a second at most for readers (55P03).';
 REVOKE ALL ON FUNCTION kuberewind.prune_day(date, text) FROM PUBLIC;
 
--- This is not part of the drop, which stops everyone for as long as it lasts. A recorder may need a document again while this runs: it
--- inserts the document first, in the same transaction, and waits for the lock.
+-- This is not part of the drop, because the drop blocks every other session while it runs. A recorder may need a
+-- document again while this runs. In that case it inserts the document first, in the same transaction, and waits for
+-- the lock.
 CREATE FUNCTION kuberewind.prune_rest(OUT checkpoints bigint, OUT lives bigint, OUT documents bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -251,8 +255,9 @@ BEGIN
     DELETE FROM kuberewind.checkpoint_blocks b USING kuberewind.record_horizons h WHERE b.cluster = h.cluster AND b.checkpoint < h.seq;
     DELETE FROM kuberewind.checkpoints k USING kuberewind.record_horizons h WHERE k.cluster = h.cluster AND k.checkpoint < h.seq;
     GET DIAGNOSTICS checkpoints = ROW_COUNT;
-    -- A life that ended before the first delta that is left. Its number is not used again. Ends and lives go by one statement, which sees
-    -- one state of the prunes. If another prune dropped a day between two statements, the ends of its lives would go and the lives stay.
+    -- A life that ended before the first remaining delta. Its number is not used again. One statement deletes ends and
+    -- lives, so that it sees one state of the prunes. If another prune dropped a day between two statements, the ends
+    -- of its lives would go and the lives stay.
     WITH over AS (
         DELETE FROM kuberewind.ends e
         USING (SELECT p.cluster, max(p.last_seq) AS last_seq FROM kuberewind.prunes_data p GROUP BY p.cluster) gone
@@ -271,7 +276,7 @@ BEGIN
     WHERE d.cluster = h.cluster AND NOT EXISTS (SELECT FROM kuberewind.server_data v WHERE v.cluster = d.cluster AND v.digest = d.digest);
     GET DIAGNOSTICS documents = ROW_COUNT;
 END $$;
-COMMENT ON FUNCTION kuberewind.prune_rest() IS 'Removes what only dropped days referred to: checkpoints, lives that have ended, and what the server said of itself; gives how many of each.';
+COMMENT ON FUNCTION kuberewind.prune_rest() IS 'Removes checkpoints, ended lives and server documents that only dropped days used; returns how many of each.';
 REVOKE ALL ON FUNCTION kuberewind.prune_rest() FROM PUBLIC;
 
 -- An instant before the horizon has no answer.
@@ -321,7 +326,7 @@ DECLARE
     col record;
 BEGIN
     EXECUTE format('COMMENT ON VIEW kuberewind.coverage IS %L',
-        'What the record holds whole, and what not and why: of each resource its complete stretches, and between them the stretches in which versions may have been missed, or were dropped. Pauses are no holes: what happened in them was caught up on (see pauses).');
+        'The periods of each resource that the record covers completely, and between them the periods in which versions may have been missed, or were dropped, and why. Pauses are no holes: the next recorder caught up on their changes (see pauses).');
     FOR col IN
         SELECT t.attname, col_description(t.attrelid, t.attnum) AS meaning
         FROM pg_catalog.pg_attribute t WHERE t.attrelid = 'kuberewind.record_coverage'::regclass AND t.attnum > 0

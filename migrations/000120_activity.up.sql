@@ -1,13 +1,13 @@
--- Activity: how many deltas there were, counted ahead for the wide windows of the timeline. It is derived from the deltas.
+-- Activity: counts of deltas, made ahead for the wide windows of the timeline. They are derived from the deltas.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 120;
 
--- A row holds counts of up to some thousand deltas, in arrays: a row for each count would take ten times as many bytes. All arrays of a row
--- have one length, and the n-th elements of all belong together. The row of width delta counts nothing: its bytes hold each delta, for bars shorter
--- than a minute.
+-- A row holds counts of up to some thousand deltas, in arrays: a row for each count would take ten times as many bytes.
+-- All arrays of a row have one length, and their n-th elements belong together. The row of width delta counts nothing:
+-- its bytes hold each delta, for bars shorter than a minute.
 --
--- The counts of a day go with it, because pruning deletes its rows of days. The recorder updates those rows, but never their keys: so this
--- foreign key does not hold it back.
+-- The counts of a day are deleted with it, because pruning deletes its rows of days. The recorder updates those rows,
+-- but never their keys: so this foreign key does not block it.
 CREATE TABLE kuberewind.activity (
     cluster    integer       NOT NULL,
     day        date          NOT NULL,
@@ -27,14 +27,14 @@ CREATE TABLE kuberewind.activity (
     PRIMARY KEY (cluster, day, first_seq, width),
     FOREIGN KEY (cluster, day) REFERENCES kuberewind.days (cluster, day) ON DELETE CASCADE
 );
-COMMENT ON TABLE kuberewind.activity IS 'How many deltas there were, by the minute and by the hour of occurred_at, and each by itself: five rows for each stretch of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
+COMMENT ON TABLE kuberewind.activity IS 'Counts of deltas by the minute and by the hour of occurred_at, and each delta: five rows for each range of seqs. Derived from the deltas: without it, answers are the same, only slower. DELETE drops it, and the recorder counts again.';
 COMMENT ON COLUMN kuberewind.activity.cluster IS 'The cluster, as in clusters.';
 COMMENT ON COLUMN kuberewind.activity.day IS 'UTC day of observed_at of its deltas, as in days.';
 COMMENT ON COLUMN kuberewind.activity.first_seq IS 'First seq that was counted.';
-COMMENT ON COLUMN kuberewind.activity.last_seq IS 'Last seq that was counted; all between them were, too.';
-COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: how long the stretches of time are. With "of resource", namespaces and managers are not told apart. delta: each delta by itself.';
-COMMENT ON COLUMN kuberewind.activity.classifier IS 'Version of what told the classes. Counts of another version are not used, and are made again.';
-COMMENT ON COLUMN kuberewind.activity.times IS 'Begin of the minute or hour, for each count.';
+COMMENT ON COLUMN kuberewind.activity.last_seq IS 'Last seq that was counted; all seqs in between were counted.';
+COMMENT ON COLUMN kuberewind.activity.width IS 'minute or hour: the length of the periods. With "of resource", namespaces and managers are counted together. delta: each delta by itself.';
+COMMENT ON COLUMN kuberewind.activity.classifier IS 'Version of the classifier. Counts of another version are not used, and are made again.';
+COMMENT ON COLUMN kuberewind.activity.times IS 'Beginning of the minute or hour, for each count.';
 COMMENT ON COLUMN kuberewind.activity.streams IS 'The stream, as in streams.';
 COMMENT ON COLUMN kuberewind.activity.namespaces IS 'Namespace, '''' for cluster-scoped objects.';
 COMMENT ON COLUMN kuberewind.activity.managers IS 'Field manager that is proved, '''' for none.';
@@ -42,7 +42,7 @@ COMMENT ON COLUMN kuberewind.activity.classes IS 'Class, as docs/timeline.md exp
 COMMENT ON COLUMN kuberewind.activity.counts IS 'How many deltas.';
 COMMENT ON COLUMN kuberewind.activity.first_seqs IS 'Lowest seq of them.';
 COMMENT ON COLUMN kuberewind.activity.last_seqs IS 'Highest seq of them.';
-COMMENT ON COLUMN kuberewind.activity.deltas IS 'Of the width delta: for each seq two varints, the place of its stream, namespace, manager and class in the arrays, and the milliseconds of occurred_at since the delta before. Those of the first are since 1970.';
+COMMENT ON COLUMN kuberewind.activity.deltas IS 'Of the width delta: for each seq two varints, the place of its stream, namespace, manager and class in the arrays, and the milliseconds of occurred_at since the previous delta, or since 1970 for the first.';
 
 DO $$
 BEGIN

@@ -12,9 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// boundConnector makes connections whose every statement obeys one context, because golang-migrate runs its own under the
-// background context. When the context ends, the connector asks the server to cancel the statement. If it only closed the
-// connection, the server would go on waiting for its lock, and then finish the migration unseen.
+// A boundConnector makes connections whose every statement obeys one context, because golang-migrate runs its own
+// statements under the background context. When the context ends, the connector requests that the server cancels the
+// statement. If it only closed the connection, the server would continue to wait for its lock, and would later finish
+// the migration unseen.
 type boundConnector struct {
 	driver.Connector
 	ctx context.Context // of the call of Up or Down that owns it
@@ -28,11 +29,11 @@ func newBoundConnector(ctx context.Context, config *pgx.ConnConfig) *boundConnec
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: closeTimeout}
 	}
-	return &boundConnector{Connector: stdlib.GetConnector(*config, stdlib.OptionAfterConnect(settle)), ctx: ctx}
+	return &boundConnector{Connector: stdlib.GetConnector(*config, stdlib.OptionAfterConnect(setSession)), ctx: ctx}
 }
 
-// settle sets what a migration relies on, whatever the defaults of the role and the database are.
-func settle(ctx context.Context, conn *pgx.Conn) error {
+// setSession sets what a migration relies on, whatever the defaults of the role and the database are.
+func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, fmt.Sprintf(`SET lock_timeout = %d; SET statement_timeout = 0; SET search_path = pg_catalog`, lockTimeout.Milliseconds()))
 	return err
 }
@@ -50,12 +51,12 @@ func (c *boundConnector) Connect(context.Context) (driver.Conn, error) {
 	return bound, nil
 }
 
-// close closes all connections that were made; closed ones do not mind.
+// close closes all connections that were made. Closing one twice does no harm.
 func (c *boundConnector) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.conns {
-		_ = conn.Close() // nothing was left to be written
+		_ = conn.Close() // no data is pending
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// coverage gives the rows of the view, one line each, in order.
+// coverage returns the rows of the view, one line each, in order.
 func (r *recording) coverage(where string) []string {
 	r.t.Helper()
 	return column[string](r.t, r.reader, `SELECT concat_ws(' ', resource, CASE WHEN complete THEN 'complete' ELSE cause END,
@@ -23,7 +23,7 @@ func (r *recording) coverage(where string) []string {
 		FROM kuberewind.coverage WHERE `+where+` ORDER BY resource, from_at NULLS FIRST, complete`)
 }
 
-func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
+func TestCoverageOfALiveRecordHasNoEnd(t *testing.T) {
 	r := record(t)
 	st := r.stream("apps", "deployments", "Deployment", true)
 	unlisted := r.stream("", "nodes", "Node", false)
@@ -50,8 +50,8 @@ func TestCoverageOfALivingRecordHasNoEnd(t *testing.T) {
 	require.Equal(t, []string{"nodes forbidden - - - - live nodes is forbidden"}, r.coverage("resource = 'nodes'"))
 }
 
-// A history that went backwards may be noticed when another gap has come to its end since.
-func TestCoverageHasNothingCompleteWithinAGap(t *testing.T) {
+// The recorder may notice a rollback after another gap has ended.
+func TestCoverageHasNoCompletePeriodWithinAGap(t *testing.T) {
 	r := record(t)
 	st := r.stream("apps", "deployments", "Deployment", true)
 	for _, m := range []delta.Marker{
@@ -77,7 +77,7 @@ func TestCoverageHasNothingCompleteWithinAGap(t *testing.T) {
 	}, r.coverage("cause IS DISTINCT FROM 'stopped'"))
 }
 
-func TestCoverageOfAStreamThatBeganWithItsResourceBeginsWithIt(t *testing.T) {
+func TestCoverageOfANewResourceBeginsWithItsStream(t *testing.T) {
 	r := record(t)
 	st, err := r.sink.Stream(t.Context(), postgres.StreamSpec{Group: "example.com", Resource: "things", Kind: "Thing", Version: "v1", StartRV: "900"})
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestCoverageOfAStreamThatBeganWithItsResourceBeginsWithIt(t *testing.T) {
 	require.Len(t, r.coverage("cause = 'not_found' AND live"), 1)
 }
 
-func TestCoverageSaysWhatConfigurationLeftOut(t *testing.T) {
+func TestCoverageShowsWhatTheConfigurationExcluded(t *testing.T) {
 	r := record(t)
 	deployments := r.stream("apps", "deployments", "Deployment", true)
 	leases := r.stream("coordination.k8s.io", "leases", "Lease", true)
@@ -109,7 +109,7 @@ func TestCoverageSaysWhatConfigurationLeftOut(t *testing.T) {
 	}
 	r.cfg.ConfigJSON = []byte(`{"include": [], "exclude": ["leases", "j*.batch", "secrets.", "deployments/test"]}`)
 	r.reopen(time.Hour)
-	r.reopen(time.Hour) // with the same rules: one stretch
+	r.reopen(time.Hour) // with the same rules: one period
 	r.now = time.Now()
 	r.commit(watched(r.stream("apps", "deployments", "Deployment", true), delta.Added, r.made("shop", "web", "uid-1", `{}`)))
 	require.Equal(t, []string{
@@ -118,10 +118,10 @@ func TestCoverageSaysWhatConfigurationLeftOut(t *testing.T) {
 		"leases configuration 01T12:00 - 1000 - live exclude leases",
 		"secrets configuration 01T13:00 - - - live exclude secrets.",
 	}, r.coverage("cause = 'configuration'"))
-	require.Equal(t, []string{"deployments complete 01T12:00 - 1000 1001 live"}, r.coverage("complete"), "what is left out is not complete, though its stream rests")
+	require.Equal(t, []string{"deployments complete 01T12:00 - 1000 1001 live"}, r.coverage("complete"), "an excluded resource is not complete, although its stream is quiet")
 }
 
-func TestRulesLeaveOutInSQLWhatTheRecorderLeavesOut(t *testing.T) {
+func TestRulesExcludeTheSameInSQLAsInTheRecorder(t *testing.T) {
 	_, conn := migrated(t)
 	name := rapid.SampledFrom([]string{"pods", "po*", "*", "jobs", "[jp]o*", "leases"})
 	group := rapid.SampledFrom([]string{"", ".", ".batch", ".*", ".*.k8s.io", ".coordination.k8s.io"})

@@ -23,7 +23,7 @@ func partitions(t *testing.T, conn querier) []string {
 		WHERE inhparent IN ('kuberewind.deltas_data'::regclass, 'kuberewind.batches'::regclass) AND relkind = 'r' ORDER BY 1`)
 }
 
-func TestEnsureDayTakesStrangeDays(t *testing.T) {
+func TestEnsureDayAcceptsUnusualDays(t *testing.T) {
 	_, conn := migrated(t)
 	run(t, conn, "SET timezone = 'Pacific/Kiritimati'")
 	run(t, conn, "SET datestyle = 'SQL, DMY'")
@@ -36,7 +36,7 @@ func TestEnsureDayTakesStrangeDays(t *testing.T) {
 	require.Equal(t, 10, one[int](t, conn, "SELECT count(*)::int FROM kuberewind.batches"))
 }
 
-func TestEnsureDayRefusesWhatIsNoDay(t *testing.T) {
+func TestEnsureDayRejectsInvalidDays(t *testing.T) {
 	_, conn := migrated(t)
 	for _, day := range []string{"NULL", "'infinity'", "'-infinity'", "'0044-03-15 BC'", "'10000-01-01'"} {
 		_, err := conn.Exec(t.Context(), "SELECT kuberewind.ensure_day("+day+"::date)")
@@ -46,7 +46,7 @@ func TestEnsureDayRefusesWhatIsNoDay(t *testing.T) {
 	}
 }
 
-func TestEnsureDayCalledByManyAtOnceSucceedsForAll(t *testing.T) {
+func TestConcurrentCallsOfEnsureDayAllSucceed(t *testing.T) {
 	url, conn := migrated(t)
 	group, ctx := errgroup.WithContext(t.Context())
 	for range 6 {
@@ -64,7 +64,7 @@ func TestEnsureDayCalledByManyAtOnceSucceedsForAll(t *testing.T) {
 	require.Len(t, partitions(t, conn), 20)
 }
 
-func TestEnsureDayDoesNotWaitForWritersNorStopThem(t *testing.T) {
+func TestEnsureDayNeitherWaitsForWritersNorBlocksThem(t *testing.T) {
 	url, conn := migrated(t)
 	fill(t, conn)
 	writer, err := connect(t, url).Begin(t.Context())
@@ -76,9 +76,9 @@ func TestEnsureDayDoesNotWaitForWritersNorStopThem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	_, err = ensuring.Exec(ctx, "SELECT kuberewind.ensure_day($1)", day3.AddDate(0, 0, 1))
-	require.NoError(t, err, "made beside the writer's open transaction")
+	require.NoError(t, err, "the partition is made while the writer's transaction is open")
 	insertDelta(t, writer, deltaRow{seq: 11, object: 6, day: day3, kind: 2, source: 1, patch: "[]"})
-	require.NoError(t, writer.Commit(t.Context()), "the writer goes on beside the open transaction that made the partition")
+	require.NoError(t, writer.Commit(t.Context()), "the writer continues while the transaction that made the partition is open")
 	require.NoError(t, ensuring.Commit(t.Context()))
 }
 
@@ -90,7 +90,7 @@ func TestEnsureDayAttachesADetachedDayAgain(t *testing.T) {
 	require.Equal(t, 9, one[int](t, conn, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
-func TestPartitionsAreCompressedAsTheirParentSays(t *testing.T) {
+func TestPartitionsUseTheCompressionOfTheirParent(t *testing.T) {
 	_, conn := migrated(t)
 	run(t, conn, "SELECT kuberewind.ensure_day('2026-03-01')")
 	want := ""

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a recorder's first minutes nothing is analysed, and later the analysed rows are not the present ones.
-func TestEndsOfLivesAreFoundByTheIndexWhateverThePlannerKnows(t *testing.T) {
+// In a recorder's first minutes no table is analysed, and later the analysed rows are not the present ones.
+func TestTheIndexFindsEndsOfLivesWhateverTheStatistics(t *testing.T) {
 	for name, known := range map[string]string{
 		"nothing":      "SELECT",
 		"it was empty": "ANALYZE kuberewind.living",
@@ -22,7 +22,7 @@ func TestEndsOfLivesAreFoundByTheIndexWhateverThePlannerKnows(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { _ = tx.Rollback(t.Context()) }()
 			run(t, tx, known)
-			for range 8 { // now there is a plan for any parameters
+			for range 8 { // now the server has a generic plan
 				run(t, tx, `SELECT kuberewind.end_living(1, array_agg(1), array_agg(n)) FROM generate_series(-20::bigint, -1) n`)
 			}
 			run(t, tx, "DELETE FROM kuberewind.living")

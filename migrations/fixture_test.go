@@ -11,7 +11,7 @@ var (
 	day3 = day1.AddDate(0, 0, 2)
 )
 
-// deltaRow is a row of deltas_data as a test states it; an empty text is NULL.
+// deltaRow is a row of deltas_data in a test; an empty text is NULL.
 type deltaRow struct {
 	seq, object    int64
 	day            time.Time
@@ -28,8 +28,8 @@ func insertDelta(t *testing.T, conn querier, d deltaRow) {
 		d.seq, d.object, d.day, d.kind, d.source, d.patch, d.content)
 }
 
-// fill writes a small record of a Deployment and of a Node that vanished. The first list found the Deployment on day 1. It was
-// changed on days 1 and 2, and deleted and made again on day 2.
+// fill writes a small record of a Deployment and of a Node that vanished. The first list found the Deployment on day 1.
+// The Deployment was changed on days 1 and 2, and deleted and created again on day 2.
 func fill(t *testing.T, conn querier) {
 	t.Helper()
 	for _, day := range []time.Time{day1, day2, day3} {

@@ -1,4 +1,4 @@
--- The rights of the writer and the auditor. Rights that are not listed here are taken away first, in the same transaction.
+-- The rights of the writer and the auditor. The same transaction first revokes the rights that are not listed here.
 DO $$
 DECLARE
     relation regclass;
@@ -26,7 +26,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Nobody but the owner makes anything here. Functions of other owners may run as the user of the record.
+-- Only the owner creates objects here. Functions of other owners could run as the user of the record.
 DO $$
 DECLARE
     other text;
@@ -49,7 +49,7 @@ GRANT SELECT ON kuberewind.deltas, kuberewind.changes, kuberewind.objects, kuber
     kuberewind.coverage, kuberewind.erasures, kuberewind.clock_steps, kuberewind.recorders
     TO kuberewind_writer, kuberewind_auditor;
 
--- They run with the rights of who calls them, and read nothing but the views that are granted here.
+-- These functions run with the rights of their caller, and read only the views that are granted here.
 GRANT EXECUTE ON FUNCTION
     kuberewind.object_at(text, text, text, text, text, timestamptz), kuberewind.object_at(text, text, text, text, text, text),
     kuberewind.snapshot_at(text, timestamptz, text, text, text), kuberewind.snapshot_at(text, text, text, text, text),
@@ -60,7 +60,7 @@ GRANT EXECUTE ON FUNCTION
     kuberewind.record_streams_of, kuberewind.record_cluster, kuberewind.record_tokens
     TO kuberewind_writer, kuberewind_auditor;
 
--- The views and functions through which programs read the record, whoever runs them.
+-- The views and functions through which programs read the record, under any role.
 GRANT SELECT ON
     kuberewind.record_clusters, kuberewind.record_epochs, kuberewind.record_streams, kuberewind.record_lives, kuberewind.record_ends,
     kuberewind.record_living, kuberewind.record_exclusions, kuberewind.record_standbys, kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_gaps,
@@ -68,11 +68,11 @@ GRANT SELECT ON
     kuberewind.record_sweeps, kuberewind.record_horizons, kuberewind.record_partitions, kuberewind.record_coverage, kuberewind.record_activity
     TO kuberewind_writer, kuberewind_auditor;
 
--- The chain of commits: its head, its commits, and the rest of the dropped ones. "recorder head" and "replay verify --head"
--- read no more.
+-- The chain of commits: its head, its commits, and the bounds of the dropped commits. "recorder head" and "replay
+-- verify --head" read only these.
 GRANT SELECT ON kuberewind.record_heads, kuberewind.record_batches, kuberewind.record_prunes TO kuberewind_writer, kuberewind_auditor;
 
--- I8: nothing on deltas_data and batches but to add rows; partitions are reached through their parents only.
+-- I8: on deltas_data and batches, only the right to add rows. Partitions are accessible through their parents only.
 GRANT SELECT, INSERT ON
     kuberewind.clusters, kuberewind.heads, kuberewind.epochs, kuberewind.streams, kuberewind.lives, kuberewind.ends, kuberewind.living,
     kuberewind.exclusions, kuberewind.deltas_data, kuberewind.batches, kuberewind.days, kuberewind.gaps_data, kuberewind.pauses_data,
@@ -83,12 +83,12 @@ GRANT UPDATE (name) ON kuberewind.clusters TO kuberewind_writer;
 GRANT UPDATE (detail, to_rv, to_at, closed_batch, outcome, appeared, changed, vanished, unchanged) ON kuberewind.gaps_data TO kuberewind_writer;
 GRANT DELETE ON kuberewind.living, kuberewind.exclusions TO kuberewind_writer;
 
--- Only a writer can hold the row of the leader, or lock it: FOR UPDATE and FOR SHARE take the right to UPDATE.
+-- Only a writer can hold the row of the leader, or lock it: FOR UPDATE and FOR SHARE need the right to UPDATE.
 GRANT SELECT, INSERT, UPDATE ON kuberewind.leaders TO kuberewind_writer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON kuberewind.standbys TO kuberewind_writer;
 
--- Functions that verify the chain of batches. Only the owner erases.
+-- For functions that verify the chain of batches. Only the owner erases.
 GRANT SELECT ON kuberewind.erasures_data, kuberewind.erased_deltas TO kuberewind_writer;
 
--- Checkpoints are derived, so what made them may drop them.
+-- Checkpoints are derived, so the role that makes them may drop them.
 GRANT SELECT, INSERT, DELETE ON kuberewind.checkpoints, kuberewind.checkpoint_blocks TO kuberewind_writer;

@@ -1,4 +1,4 @@
--- The rights of the counter: read the views that it counts from, and write its counts. It can change nothing of the record.
+-- The rights of the counter: read the views that it counts from, and write its counts. It cannot change the record.
 REVOKE ALL ON ALL TABLES IN SCHEMA kuberewind FROM kuberewind_counter;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA kuberewind FROM kuberewind_counter;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_counter;
@@ -8,5 +8,5 @@ GRANT SELECT ON
     kuberewind.record_deltas, kuberewind.record_days, kuberewind.record_lives, kuberewind.record_ends, kuberewind.record_streams, kuberewind.record_activity,
     kuberewind.prunes, kuberewind.erasures
     TO kuberewind_counter;
--- DELETE finds its rows by SELECT.
+-- DELETE needs SELECT to find its rows.
 GRANT SELECT, INSERT, DELETE ON kuberewind.activity TO kuberewind_counter;

@@ -1,4 +1,4 @@
--- The rights of the pruner. I8: have whole days dropped, by functions that look first, and nothing else.
+-- The rights of the pruner. I8: it may only drop whole days, through functions that check first.
 REVOKE ALL ON ALL TABLES IN SCHEMA kuberewind FROM kuberewind_pruner;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA kuberewind FROM kuberewind_pruner;
 REVOKE ALL ON SCHEMA kuberewind FROM kuberewind_pruner;

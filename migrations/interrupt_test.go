@@ -15,10 +15,11 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// waiting tells whether a session of this database waits for the lock of a table.
+// waiting selects whether a session of this database waits for the lock of a table.
 const waiting = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'relation')`
 
-// halfway leaves a database with the tables and without the views. A lock stops the next migration halfway until the lock is released.
+// halfway returns a database with the tables and without the views. A lock blocks the next migration halfway until it
+// is released.
 func halfway(t *testing.T) (url string, holder pgx.Tx) {
 	t.Helper()
 	url = newDatabase(t)
@@ -35,14 +36,14 @@ func start(ctx context.Context, url string) *errgroup.Group {
 	return &group
 }
 
-func TestMigrationWhoseConnectionIsLostIsRunAgain(t *testing.T) {
+func TestAMigrationRunsAgainIfItsConnectionIsLost(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)
 	up := start(t.Context(), url)
 	eventually(t, watcher, waiting)
 	run(t, watcher, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 	require.Error(t, up.Wait())
-	require.True(t, one[bool](t, watcher, "SELECT dirty FROM kuberewind.schema_migrations"), "the test needs what an interruption leaves")
+	require.True(t, one[bool](t, watcher, "SELECT dirty FROM kuberewind.schema_migrations"), "the test needs the note of an interruption")
 	require.ErrorIs(t, migrations.Check(t.Context(), watcher), migrations.ErrOlder)
 
 	require.NoError(t, holder.Rollback(t.Context()))
@@ -52,9 +53,9 @@ func TestMigrationWhoseConnectionIsLostIsRunAgain(t *testing.T) {
 	require.NoError(t, migrations.Check(t.Context(), watcher))
 }
 
-// The server goes on with a migration whose process is gone, and commits it. So a "dirty" note does not mean that the migration
-// was not applied.
-func TestKilledMigratorLeavesAMigrationThatCommitsAfterItsDeath(t *testing.T) {
+// The server continues a migration whose process is gone, and commits it. So a "dirty" note does not mean that the
+// migration was not applied.
+func TestTheMigrationOfAKilledMigratorMayStillCommit(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)
 	child := migrator(t, url)
@@ -68,7 +69,7 @@ func TestKilledMigratorLeavesAMigrationThatCommitsAfterItsDeath(t *testing.T) {
 	require.NoError(t, migrations.Down(t.Context(), url, false))
 }
 
-func TestKilledMigratorIsFollowedByOneThatWaitsForItsLock(t *testing.T) {
+func TestAMigratorWaitsForTheLockOfAKilledMigrator(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)
 	child := migrator(t, url)
@@ -91,8 +92,8 @@ func migrator(t *testing.T, url string) *exec.Cmd {
 	return child
 }
 
-// Whatever golang-migrate's note says, the schema itself counts.
-func TestNoteThatIsWrongDoesNotMislead(t *testing.T) {
+// The schema counts, and not golang-migrate's note.
+func TestAMigratorIgnoresAWrongNote(t *testing.T) {
 	for _, note := range []string{"110, true", "111, true", "1, true", "-1, true"} {
 		url, conn := migrated(t)
 		run(t, conn, "DELETE FROM kuberewind.schema_migrations")
@@ -104,10 +105,10 @@ func TestNoteThatIsWrongDoesNotMislead(t *testing.T) {
 	}
 }
 
-func TestMigrationThatFindsATableInUseWaitsForIt(t *testing.T) {
+func TestAMigrationWaitsForATableInUse(t *testing.T) {
 	url, holder := halfway(t)
 	up := start(t.Context(), url)
-	// The first attempt gives up, which empties the queue behind it, and another one follows.
+	// The first attempt gives up, which empties the queue behind it, and another attempt follows.
 	eventually(t, connect(t, url), waiting)
 	eventually(t, connect(t, url), "SELECT NOT ("+waiting[len("SELECT "):]+")")
 	eventually(t, connect(t, url), waiting)
@@ -115,7 +116,7 @@ func TestMigrationThatFindsATableInUseWaitsForIt(t *testing.T) {
 	require.NoError(t, up.Wait())
 }
 
-func TestCancelledMigrationStopsOnTheServerToo(t *testing.T) {
+func TestACancelledMigrationStopsOnTheServer(t *testing.T) {
 	url, holder := halfway(t)
 	watcher := connect(t, url)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -124,7 +125,7 @@ func TestCancelledMigrationStopsOnTheServerToo(t *testing.T) {
 	reason := context.DeadlineExceeded
 	cancel(reason)
 	require.ErrorIs(t, up.Wait(), reason)
-	require.False(t, one[bool](t, watcher, waiting), "nothing waits on the server after the return")
+	require.False(t, one[bool](t, watcher, waiting), "no session waits on the server after the return")
 
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.ErrorIs(t, migrations.Check(t.Context(), watcher), migrations.ErrOlder)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// migrate is the setup of databases that begin with the schema in them.
+// migrate is the setup of databases that begin with the schema.
 func migrate(ctx context.Context, conn *pgx.Conn) error {
 	return migrations.Up(ctx, conn.Config().ConnString(), discard())
 }
@@ -89,13 +89,13 @@ func column[T any](t *testing.T, conn querier, sql string, args ...any) []T {
 	return values
 }
 
-// eventually waits for the server to show what another session is doing.
+// eventually waits until a query about another session returns true.
 func eventually(t *testing.T, conn querier, sql string, args ...any) {
 	t.Helper()
 	require.Eventually(t, func() bool { return one[bool](t, conn, sql, args...) }, 5*time.Minute, 5*time.Millisecond, sql)
 }
 
-// dsn writes a connection string in the key=value form, for the server of config.
+// dsn returns a connection string in the key=value form, for the server of config.
 func dsn(config *pgx.ConnConfig, user, password, database string) string {
 	return fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s sslmode=disable", config.Host, config.Port, user, password, database)
 }

@@ -12,16 +12,18 @@ import (
 )
 
 const (
-	// lockTimeout bounds how long a migration waits for a lock, and with it how long those are held up who queue behind it.
+	// lockTimeout bounds how long a migration waits for a lock, and so how long it blocks the sessions that wait behind
+	// it.
 	lockTimeout = 5 * time.Second
-	// lockPause is the time between two attempts, in which the queue behind the migration runs empty.
+	// lockPause is the time between two attempts, in which the queue behind the migration empties.
 	lockPause = time.Second
 )
 
 // errFilledCode is the SQLSTATE that guard raises.
 const errFilledCode = "KR001"
 
-// guard goes before each migration down, in its transaction. The lock keeps recorders from committing until it has decided.
+// guard precedes each migration down, in its transaction. Its lock keeps recorders from committing until it has
+// decided.
 const guard = `DO $$
 BEGIN
     LOCK TABLE kuberewind.heads IN ACCESS EXCLUSIVE MODE;
@@ -31,14 +33,15 @@ BEGIN
 END $$;
 `
 
-// Up brings the schema of the database to the version that this program knows. Any role that may read the version
-// can call it on a schema that is there already. The url is a PostgreSQL URL or key=value string, pgxpool's parameters included.
-// It waits for locks and for other migrators until ctx ends, and says so in the log. Rights are not its business: call Roles afterwards.
+// Up brings the schema of the database to the version that this program knows. If the schema is up to date, any role
+// that may read the version can call Up. The url is a PostgreSQL URL or key=value string, and may have pgxpool's
+// parameters. Up waits for locks and for other migrators until ctx ends, and logs that. It does not set rights: call
+// Roles afterwards.
 func Up(ctx context.Context, url string, log *slog.Logger) error {
 	return move(ctx, url, log, Latest(), "")
 }
 
-// Down removes the record with all that it holds. Unless forced, it returns ErrFilled if there is any delta.
+// Down removes the record with all its data. Unless forced, it returns ErrFilled if there is any delta.
 func Down(ctx context.Context, url string, force bool) error {
 	before := guard
 	if force {
@@ -46,12 +49,12 @@ func Down(ctx context.Context, url string, force bool) error {
 	}
 	err := move(ctx, url, slog.New(slog.DiscardHandler), 0, before)
 	if hasCode(err, errFilledCode) {
-		return fmt.Errorf("%w: removing its schema would destroy every delta in it; force it if that is meant", ErrFilled)
+		return fmt.Errorf("%w: removing its schema would destroy every delta in it; to remove it anyway, force it", ErrFilled)
 	}
 	return err
 }
 
-// move applies migrations, up or down as target asks for, each preceded by the SQL in before.
+// move applies migrations up or down to the target. Each is preceded by the SQL in before.
 func move(ctx context.Context, url string, log *slog.Logger, target int, before string) error {
 	err := apply(ctx, url, log, target, before)
 	switch {
@@ -60,7 +63,7 @@ func move(ctx context.Context, url string, log *slog.Logger, target int, before 
 	case ctx.Err() != nil:
 		return fmt.Errorf("migrate the schema: %w (%w)", context.Cause(ctx), err)
 	case hasCode(err, pgerrcode.InsufficientPrivilege) && !errors.Is(err, ErrNoRights):
-		return fmt.Errorf("migrate the schema: %w (it takes the owner of the schema, or for the first time a role that may create schemas)", err)
+		return fmt.Errorf("migrate the schema: %w (only the owner of the schema may do this, or, if there is no schema, a role that may create schemas)", err)
 	default:
 		return fmt.Errorf("migrate the schema: %w", err)
 	}
@@ -94,14 +97,14 @@ func apply(ctx context.Context, url string, log *slog.Logger, target int, before
 	})
 }
 
-// retryLocks repeats f while it fails for want of a lock.
+// retryLocks repeats f while it fails because it did not get a lock.
 func retryLocks(ctx context.Context, log *slog.Logger, f func() error) error {
 	for {
 		err := f()
 		if !hasCode(err, pgerrcode.LockNotAvailable, pgerrcode.DeadlockDetected) {
 			return err
 		}
-		log.WarnContext(ctx, "the schema is in use by another session, its migration waits", "error", err)
+		log.WarnContext(ctx, "another session uses the schema; the migration waits", "error", err)
 		select {
 		case <-ctx.Done():
 			return err
@@ -130,14 +133,15 @@ func (p *probe) steps(ctx context.Context, from, target int, before string, log 
 			return err
 		}
 		log.InfoContext(ctx, "migrating the schema", "version", version, "target", target)
-		// Not to exist is what golang-migrate says when someone else took the last step meanwhile.
+		// golang-migrate returns ErrNotExist if another migrator has meanwhile taken the last step.
 		if err := s.migrate.Steps(direction); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return plain(err)
 		}
 	}
 }
 
-// usable refuses what a newer program made of the schema, perhaps while this one waited, and what a development build made.
+// usable rejects the schema of a newer program, which may have been made while this migrator waited, and of a
+// development build.
 func usable(version int) error {
 	if err := compare(version, Latest()); errors.Is(err, ErrNewer) || errors.Is(err, ErrUnreleased) {
 		return err

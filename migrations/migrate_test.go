@@ -21,13 +21,13 @@ func TestSchemaGoesUpAndDownAndUpAgain(t *testing.T) {
 		require.NoError(t, migrations.Up(t.Context(), url, discard()))
 		require.NoError(t, migrations.Check(t.Context(), conn))
 		require.NotEmpty(t, objectsOf(t, conn))
-		require.NoError(t, migrations.Up(t.Context(), url, discard()), "nothing to do is no error")
+		require.NoError(t, migrations.Up(t.Context(), url, discard()), "an up-to-date schema is no error")
 
 		require.NoError(t, migrations.Down(t.Context(), url, false))
 		require.ErrorIs(t, migrations.Check(t.Context(), conn), migrations.ErrMissing)
 		require.Equal(t, []string{"schema_migrations"}, objectsOf(t, conn), "only golang-migrate's own table stays")
 	}
-	require.NoError(t, migrations.Down(t.Context(), url, false), "nothing to remove is no error")
+	require.NoError(t, migrations.Down(t.Context(), url, false), "a missing schema is no error")
 }
 
 func objectsOf(t *testing.T, conn querier) []string {
@@ -36,7 +36,7 @@ func objectsOf(t *testing.T, conn querier) []string {
 		UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace`)
 }
 
-// definitionsOf says of everything in the schema what it is, as PostgreSQL says it.
+// definitionsOf returns the definition of each object in the schema, as PostgreSQL prints it.
 func definitionsOf(t *testing.T, conn querier) []string {
 	t.Helper()
 	return column[string](t, conn, `WITH relations AS (SELECT oid, relname, relkind FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace)
@@ -50,7 +50,7 @@ func definitionsOf(t *testing.T, conn querier) []string {
 		UNION ALL SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'kuberewind'::regnamespace`)
 }
 
-func TestEachMigrationSaysItsOwnNumberAndIsUndoneExactly(t *testing.T) {
+func TestEachMigrationSetsItsNumberAndIsUndoneExactly(t *testing.T) {
 	url := newDatabase(t)
 	conn := connect(t, url)
 	var before []string
@@ -77,13 +77,13 @@ func TestDownIsRefusedOnAFilledRecordUnlessForced(t *testing.T) {
 	err := migrations.Down(t.Context(), url, false)
 	require.ErrorIs(t, err, migrations.ErrFilled)
 	require.ErrorContains(t, err, "force")
-	require.NoError(t, migrations.Check(t.Context(), conn), "nothing was taken away")
+	require.NoError(t, migrations.Check(t.Context(), conn), "the schema is still complete")
 
 	require.NoError(t, migrations.Down(t.Context(), url, true))
 	require.ErrorIs(t, migrations.Check(t.Context(), conn), migrations.ErrMissing)
 }
 
-func TestDownWaitsForACommitInProgressAndIsRefusedByIt(t *testing.T) {
+func TestDownWaitsForACommitInProgressAndThenRefuses(t *testing.T) {
 	url, conn := migrated(t)
 	fill(t, conn)
 	run(t, conn, "DELETE FROM kuberewind.deltas_data")
@@ -127,7 +127,7 @@ func TestOlderSchemaIsReportedWithBothNumbersAndMigrated(t *testing.T) {
 	require.NoError(t, migrations.Check(t.Context(), conn))
 }
 
-func TestManyMigratorsAtOnceAllSucceed(t *testing.T) {
+func TestConcurrentMigratorsAllSucceed(t *testing.T) {
 	url := newDatabase(t)
 	group, ctx := errgroup.WithContext(t.Context())
 	for range 8 {

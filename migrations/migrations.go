@@ -16,29 +16,30 @@ import (
 const Schema = "kuberewind"
 
 var (
-	// ErrMissing is returned by Check when the database holds no record.
+	// ErrMissing is returned by Check if the database holds no record.
 	ErrMissing = errors.New("the database holds no record")
-	// ErrOlder is returned by Check when migrations of this program are not yet applied.
+	// ErrOlder is returned by Check if migrations of this program are not yet applied.
 	ErrOlder = errors.New("the schema of the record is older than this program")
-	// ErrUnreleased is returned when the schema is one of those before the first released one.
+	// ErrUnreleased is returned if the schema is older than the first released schema.
 	ErrUnreleased = errors.New("a development build made this record")
-	// ErrNewer is returned when the schema was made by a newer program.
+	// ErrNewer is returned if a newer program made the schema.
 	ErrNewer = errors.New("the schema of the record is newer than this program")
-	// ErrNoRights is returned where not even the version of the schema may be read.
+	// ErrNoRights is returned if the login may not even read the version of the schema.
 	ErrNoRights = errors.New("this login has no right to the record; its owner can give it one: GRANT " + AuditorRole + " TO the login, or " + WriterRole + " for a recorder")
-	// ErrNotOwner is returned by Up and Down where another role has made the schema, or something in it.
-	ErrNotOwner = errors.New("the schema of the record was not made by this login alone")
-	// ErrFilled is returned by Down when the record holds deltas.
+	// ErrNotOwner is returned by Up and Down if another role made the schema, or an object in it.
+	ErrNotOwner = errors.New("another role made the schema of the record, or an object in it")
+	// ErrFilled is returned by Down if the record holds deltas.
 	ErrFilled = errors.New("the record is not empty")
 )
 
 //go:embed *.up.sql *.down.sql
 var files embed.FS
 
-// first is the number of the first migration. Development builds made schemas 1 to 105; no program brings those to 110.
+// first is the number of the first migration. Development builds made schemas 1 to 105; no program migrates those to
+// 110.
 const first = 110
 
-// Querier is what Version and Check need of a connection, pool or transaction.
+// A Querier is a connection, pool or transaction of which Version and Check need one query.
 type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
@@ -74,8 +75,8 @@ func Version(ctx context.Context, db Querier) (int, error) {
 	}
 }
 
-// Check returns nil if this program knows the schema in the database. Else the error says both versions: it is ErrMissing,
-// ErrUnreleased, ErrOlder or ErrNewer.
+// Check returns nil if this program knows the schema in the database. Otherwise the error names both versions: it is
+// ErrMissing, ErrUnreleased, ErrOlder or ErrNewer.
 func Check(ctx context.Context, db Querier) error {
 	version, err := Version(ctx, db)
 	if err != nil {
@@ -100,7 +101,7 @@ func compare(version, latest int) error {
 	}
 }
 
-// hasCode tells whether err carries one of the SQLSTATEs.
+// hasCode reports whether err carries one of the SQLSTATEs.
 func hasCode(err error, codes ...string) bool {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {

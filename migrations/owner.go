@@ -5,12 +5,13 @@ import (
 	"fmt"
 )
 
-// ownership says whose the schema is. It is read from the catalogs alone: whatever is in a stranger's schema runs as who calls it.
+// ownership says which role owns the schema. It comes from the catalogs only, because code in a stranger's schema runs
+// as its caller.
 type ownership struct {
 	user     string
 	super    bool
 	owner    string // "" if there is no schema
-	stranger string // something in the schema that another role than its owner has made; "" if there is nothing
+	stranger string // an object in the schema that another role than its owner has made; "" if there is none
 }
 
 func (p *probe) ownership(ctx context.Context) (o ownership, err error) {
@@ -25,12 +26,13 @@ func (p *probe) ownership(ctx context.Context) (o ownership, err error) {
 		FROM pg_catalog.pg_roles r LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = 'kuberewind'
 		WHERE r.rolname = current_user`).Scan(&o.user, &o.super, &o.owner, &o.stranger)
 	if err != nil {
-		return o, fmt.Errorf("ask whose the schema is: %w", err)
+		return o, fmt.Errorf("read the owner of the schema: %w", err)
 	}
 	return o, nil
 }
 
-// mayRead refuses to let a superuser run a stranger's schema_version(). A recorder that is no superuser need not own the schema.
+// mayRead returns an error for a superuser that would run a stranger's schema_version(). A recorder that is no
+// superuser need not own the schema.
 func (o ownership) mayRead() error {
 	if o.super {
 		return o.owned()
@@ -38,7 +40,7 @@ func (o ownership) mayRead() error {
 	return nil
 }
 
-// mayMigrate refuses a schema that another user could have prepared: migrations would run its code.
+// mayMigrate returns an error for a schema that another user could have prepared: migrations would run its code.
 func (o ownership) mayMigrate() error {
 	if err := o.owned(); err != nil {
 		return err

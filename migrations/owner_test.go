@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// maker is a login that may make schemas in the database, and nothing else.
+// maker returns a login that may make schemas in the database, and has no other right.
 func maker(t *testing.T, db *pgtest.Database) (url, name string, conn *pgx.Conn) {
 	t.Helper()
 	url = db.Login(t)
@@ -21,7 +21,7 @@ func maker(t *testing.T, db *pgtest.Database) (url, name string, conn *pgx.Conn)
 	return url, name, conn
 }
 
-// trapped makes a table tell, in public.caught, as whom what is in it ran.
+// trapped makes a table write into public.caught the role under which its code ran.
 func trapped(t *testing.T, conn querier, schema, table string) {
 	t.Helper()
 	run(t, conn, fmt.Sprintf(`CREATE FUNCTION %[1]s.trap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.caught VALUES (current_user); RETURN NEW; END';
@@ -48,7 +48,7 @@ func TestASchemaThatAnotherLoginMadeBeforehandIsRefused(t *testing.T) {
 }
 
 // A superuser's rights are worth more than the version of a schema.
-func TestASuperuserRunsNothingOfASchemaThatIsNotItsOwn(t *testing.T) {
+func TestASuperuserRunsNoCodeOfAnotherRolesSchema(t *testing.T) {
 	db := pgtest.New(t, nil)
 	admin := db.Connect(t)
 	run(t, admin, "CREATE TABLE public.caught (name text); GRANT ALL ON public.caught TO PUBLIC")
@@ -65,7 +65,7 @@ func TestASuperuserRunsNothingOfASchemaThatIsNotItsOwn(t *testing.T) {
 	require.Empty(t, column[string](t, admin, "SELECT name FROM public.caught"))
 }
 
-func TestSomethingOfAnotherRoleInTheSchemaIsNamedAndNotBuiltUpon(t *testing.T) {
+func TestAnObjectOfAnotherRoleInTheSchemaIsAnErrorThatNamesIt(t *testing.T) {
 	db := pgtest.New(t, nil)
 	admin := db.Connect(t)
 	_, mallory, theirs := maker(t, db)
@@ -78,9 +78,9 @@ func TestSomethingOfAnotherRoleInTheSchemaIsNamedAndNotBuiltUpon(t *testing.T) {
 	require.NoError(t, migrations.Up(t.Context(), db.URL(), discard()))
 }
 
-func TestATableThatSomebodyMadeIsNotAttachedAsADay(t *testing.T) {
+func TestATableOfAnotherMakerIsNotAttachedAsADay(t *testing.T) {
 	for name, test := range map[string]struct {
-		theirs, ours string // who does it
+		theirs, ours string // the SQL of the other login, and of the owner
 		says         string
 	}{
 		"a table of another role": {theirs: "CREATE TABLE kuberewind.deltas_p20991231 (LIKE kuberewind.deltas_data INCLUDING ALL)", says: "it belongs to "},
@@ -110,7 +110,7 @@ func ensureDay(t *testing.T, conn *pgx.Conn, day string) error {
 	return err
 }
 
-func TestNobodyButTheOwnerMayMakeAnythingInTheSchema(t *testing.T) {
+func TestOnlyTheOwnerMayCreateObjectsInTheSchema(t *testing.T) {
 	db := pgtest.New(t, migrate)
 	admin := db.Connect(t)
 	_, mallory, theirs := maker(t, db)

@@ -15,9 +15,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// applied is what SQL makes of a patch, and the error of the patch.
+// applied returns the result of a patch in SQL, or the error of the patch.
 func applied(t require.TestingT, conn *pgx.Conn, doc, change string) (result string, failed *pgconn.PgError) {
-	// A context of its own: a property's is not the test's.
+	// A context of its own: a property's context is not the test's.
 	err := conn.QueryRow(contextOf(t), "SELECT kuberewind.apply_patch($1::text::jsonb, $2::text::jsonb)::text", doc, change).Scan(&result)
 	if err != nil {
 		require.ErrorAs(t, err, &failed)
@@ -26,7 +26,7 @@ func applied(t require.TestingT, conn *pgx.Conn, doc, change string) (result str
 	return result, failed
 }
 
-// sameAsGo requires that SQL gives the result of the package patch, or an error if it does.
+// sameAsGo requires that SQL returns the result of package patch, or an error if package patch does.
 func sameAsGo(t require.TestingT, conn *pgx.Conn, doc, change string) {
 	canonical, err := patch.Canonical([]byte(doc))
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func sameAsGo(t require.TestingT, conn *pgx.Conn, doc, change string) {
 	require.Equal(t, string(want), string(result), "%s with %s", doc, change)
 }
 
-func TestApplyPatchTakesWhatRFC6902Names(t *testing.T) {
+func TestApplyPatchDoesAllOperationsOfRFC6902(t *testing.T) {
 	_, conn := migrated(t)
 	for _, c := range []struct{ doc, change, want string }{
 		{`{"a": 1}`, `[]`, `{"a": 1}`},
@@ -67,7 +67,7 @@ func TestApplyPatchTakesWhatRFC6902Names(t *testing.T) {
 	require.True(t, one[bool](t, conn, `SELECT kuberewind.apply_patch('{}', NULL) IS NULL AND kuberewind.apply_patch(NULL, '[]') IS NULL`))
 }
 
-func TestApplyPatchRefusesWhatDoesNotApplyAndNamesIt(t *testing.T) {
+func TestApplyPatchRejectsAnOperationThatDoesNotApplyAndNamesIt(t *testing.T) {
 	_, conn := migrated(t)
 	for _, c := range []struct{ doc, change string }{
 		{`{}`, `{}`},
@@ -116,7 +116,7 @@ func TestApplyPatchRefusesWhatDoesNotApplyAndNamesIt(t *testing.T) {
 	require.Equal(t, "operation 2 of the patch does not apply: replace /a: there is no such value", failed.Message)
 }
 
-// anyJSON draws values in which keys look like places in arrays, and arrays are empty or not.
+// anyJSON draws values whose keys look like places in arrays, and whose arrays may be empty.
 func anyJSON() *rapid.Generator[any] {
 	key := rapid.SampledFrom([]string{"", "a", "b", "0", "1", "-1", "01", "-", "~", "/", "~1", "a/b", " 1", "名"})
 	scalar := rapid.OneOf(
@@ -139,7 +139,7 @@ func text(t require.TestingT, value any) string {
 	return string(out)
 }
 
-func TestApplyPatchDoesWhatThePackagePatchDoes(t *testing.T) {
+func TestApplyPatchDoesTheSameAsPackagePatch(t *testing.T) {
 	_, conn := migrated(t)
 	document := anyJSON()
 	token := rapid.SampledFrom([]string{"", "a", "b", "0", "1", "2", "-1", "01", "-", "~0", "~1", "~01", "a~1b", " 1", "~", "名"})
@@ -176,7 +176,7 @@ func TestApplyPatchDoesWhatThePackagePatchDoes(t *testing.T) {
 	}))
 }
 
-// contextOf is the context of a test or of one round of a property.
+// contextOf returns the context of a test or of one round of a property.
 func contextOf(t require.TestingT) context.Context {
 	return t.(interface{ Context() context.Context }).Context()
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// recording writes true rows: what a recorder writes, through the same sink.
+// A recording writes the rows that a recorder writes, through the same sink.
 type recording struct {
 	t     *testing.T
 	url   string
@@ -56,7 +56,7 @@ func record(t *testing.T) *recording {
 	return r
 }
 
-// auditorLogin makes a role that is a member of the auditors and nothing else.
+// auditorLogin makes a role that is a member of the auditors, and of no other role.
 func auditorLogin(t *testing.T, admin *pgx.Conn) string {
 	t.Helper()
 	role := "reader_" + one[string](t, admin, "SELECT current_database()::text")
@@ -77,7 +77,7 @@ func (r *recording) open() {
 	require.NoError(r.t, r.sink.RecordPause(r.t.Context(), time.Time{}))
 }
 
-// reopen goes on as another recorder, after a pause.
+// reopen continues as another recorder, after a pause.
 func (r *recording) reopen(pause time.Duration) {
 	r.t.Helper()
 	r.sink.Close()
@@ -92,7 +92,7 @@ func (r *recording) stream(group, resource, kind string, namespaced bool) int32 
 	return st.ID()
 }
 
-// made gives a version whose spec is the JSON text, with the next resource version.
+// made returns a version whose spec is the JSON text, with the next resource version.
 func (r *recording) made(namespace, name, uid, spec string) *booktest.Object {
 	r.t.Helper()
 	r.rv++
@@ -117,12 +117,13 @@ func (r *recording) listed(st int32) {
 	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Replaced, Cause: "first_list", ToRV: fmt.Sprint(r.rv)}})
 }
 
-// watched is an event of a watch.
+// watched returns an event of a watch.
 func watched(st int32, kind delta.Type, v *booktest.Object) postgres.Item {
 	return postgres.Item{Stream: st, Kind: postgres.Delta, Type: kind, Source: delta.SourceWatch, Object: v, Position: v.RV}
 }
 
-// object asks object_at for a deployment of the namespace shop, "" for none; what was said with it is in said.
+// object calls object_at for a deployment of the namespace shop, and returns "" for none. The notices of the call are
+// then in said.
 func (r *recording) object(name string, at any) string {
 	r.t.Helper()
 	r.said = nil
@@ -143,10 +144,10 @@ func (r *recording) canonical(text *string) string {
 	return string(doc)
 }
 
-// warned gives what was said with the last answer as one text.
+// warned returns the notices of the last call as one text.
 func (r *recording) warned() string { return strings.Join(r.said, "\n") }
 
-// fails gives the message and the hint of the error of a query.
+// fails returns the message and the hint of the error of a query.
 func (r *recording) fails(sql string, args ...any) string {
 	r.t.Helper()
 	_, err := r.reader.Exec(r.t.Context(), sql, args...)

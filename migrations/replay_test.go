@@ -16,16 +16,16 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// served is what a test server served: for each seq, what was alive after it, by "resource/namespace/name".
+// served is what a test server served: for each seq, the objects alive after it, by "resource/namespace/name".
 type served struct {
 	*recording
 	alive    []map[string]*booktest.Object // [seq]
 	at       []time.Time                   // [seq]: when it was observed
 	rvs      []int                         // [seq]
-	versions map[string][]string           // of each name all versions served, in order
+	versions map[string][]string           // by name, all versions served, in order
 }
 
-// serve records some days of objects that come, change, and go, and come again under their names.
+// serve records some days of objects that are created, changed, deleted, and created again under their names.
 func serve(t *testing.T, steps int) *served {
 	t.Helper()
 	s := &served{recording: record(t), alive: []map[string]*booktest.Object{{}}, at: []time.Time{{}}, rvs: []int{0}, versions: map[string][]string{}}
@@ -64,7 +64,7 @@ func serve(t *testing.T, steps int) *served {
 	return s
 }
 
-// spec draws a spec whose keys and arrays are not easy to patch.
+// spec draws a spec whose keys and arrays are hard to patch.
 func spec(random *rand.Rand) string {
 	var members []string
 	for _, key := range []string{"replicas", "0", "-1", "", "a/b", "c~d", "list"} {
@@ -87,7 +87,7 @@ func spec(random *rand.Rand) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// snapshot gives what snapshot_at says, by the same keys.
+// snapshot returns the result of snapshot_at, by the same keys.
 func (s *served) snapshot(sql string, args ...any) map[string]string {
 	s.t.Helper()
 	got := map[string]string{}
@@ -109,7 +109,7 @@ func (s *served) want(seq int, resource string) map[string]string {
 	return want
 }
 
-func TestSnapshotsAreWhatWasServedAtEachInstant(t *testing.T) {
+func TestASnapshotHoldsWhatWasServedAtEachInstant(t *testing.T) {
 	s := serve(t, 300)
 	last := len(s.alive) - 1
 	require.Greater(t, s.at[last].Sub(s.at[1]), 72*time.Hour, "the test needs several partitions")
@@ -131,7 +131,7 @@ func TestSnapshotsAreWhatWasServedAtEachInstant(t *testing.T) {
 	require.Contains(t, s.fails("SELECT kuberewind.snapshot_at('', 'now', 'batch')"), "holds nothing of the group 'batch'")
 }
 
-func TestObjectsAreWhatWasServedAtEachInstantThroughAllTheirLives(t *testing.T) {
+func TestAnObjectIsWhatWasServedAtEachInstantOfAllItsLives(t *testing.T) {
 	s := serve(t, 300)
 	lives := one[int](t, s.reader, "SELECT max(n)::int FROM (SELECT count(*) n FROM kuberewind.objects WHERE kind = 'Deployment' GROUP BY name) x")
 	require.Greater(t, lives, 1, "the test needs names with several lives")
@@ -146,12 +146,12 @@ func TestObjectsAreWhatWasServedAtEachInstantThroughAllTheirLives(t *testing.T) 
 		if seq+1 < len(s.alive) && s.at[seq+1].After(s.at[seq]) {
 			require.Equal(t, want, s.object(name, s.at[seq]), seq)
 			require.Equal(t, want, s.object(name, s.at[seq+1].Add(-time.Microsecond)), seq)
-			require.Equal(t, want, s.object(name, s.at[seq+1].Add(-time.Nanosecond).Format(time.RFC3339Nano)), "what is finer than the record is not rounded up")
+			require.Equal(t, want, s.object(name, s.at[seq+1].Add(-time.Nanosecond).Format(time.RFC3339Nano)), "an instant finer than the record is not rounded up")
 		}
 	}
 }
 
-func TestHistoryGivesEveryVersionServed(t *testing.T) {
+func TestHistoryReturnsEveryVersionServed(t *testing.T) {
 	s := serve(t, 300)
 	texts := func(sql string) []string {
 		var docs []string
@@ -176,7 +176,7 @@ func TestHistoryGivesEveryVersionServed(t *testing.T) {
 			FROM kuberewind.history('prod', 'apps', 'deployments', 'shop', 'd1') ORDER BY seq`))
 }
 
-func TestPatchesOfARecordFoldInSQLAsInGo(t *testing.T) {
+func TestPatchesFoldTheSameInSQLAsInGo(t *testing.T) {
 	s := serve(t, 200)
 	docs := map[int64]patch.Doc{}
 	rows, err := s.reader.Query(t.Context(), "SELECT object_id, rv, patch::text, object::text FROM kuberewind.record_deltas ORDER BY seq")
@@ -206,7 +206,7 @@ func TestPatchesOfARecordFoldInSQLAsInGo(t *testing.T) {
 	}
 }
 
-// small records one deployment of three versions, an hour apart from noon of day 1 on.
+// small records one deployment of three versions, one per hour from noon of day 1.
 func small(t *testing.T) (r *recording, st int32, versions []*booktest.Object) {
 	t.Helper()
 	r = record(t)
@@ -220,7 +220,7 @@ func small(t *testing.T) (r *recording, st int32, versions []*booktest.Object) {
 	return r, st, versions
 }
 
-func TestAnInstantInAPauseIsAnsweredByEstimatesAndSaysSo(t *testing.T) {
+func TestAnInstantInAPauseGetsEstimatesWithAWarning(t *testing.T) {
 	r, _, versions := small(t)
 	r.reopen(8 * time.Hour) // from 14:00, the last commit, to 23:00
 	st := r.stream("apps", "deployments", "Deployment", true)
@@ -238,13 +238,13 @@ func TestAnInstantInAPauseIsAnsweredByEstimatesAndSaysSo(t *testing.T) {
 	require.Contains(t, r.warned(), "estimated")
 	require.Equal(t, string(versions[1].Content), r.object("web", day1.Add(90*time.Minute)))
 	require.NotContains(t, r.warned(), "estimated")
-	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "by seq there is nothing to estimate")
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "by seq nothing is estimated")
 	require.Empty(t, r.warned())
 	require.Equal(t, 1, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.snapshot_at('', $1::timestamptz)", day1.Add(5*time.Hour)))
 	require.Equal(t, 0, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.snapshot_at('', $1::timestamptz)", day1.Add(7*time.Hour)))
 }
 
-func TestAnInstantInAGapSaysSo(t *testing.T) {
+func TestAnInstantInAGapGetsAWarning(t *testing.T) {
 	r, st, versions := small(t) // the clock is at 15:00, the last version of 14:00
 	interrupt := func(kind delta.MarkerKind, cause delta.Cause) {
 		r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: kind, Cause: cause, Detail: "as the server says", ToRV: fmt.Sprint(r.rv)}})
@@ -268,7 +268,7 @@ func TestAnInstantInAGapSaysSo(t *testing.T) {
 	require.Contains(t, r.warned(), "WARNING: versions of deployments.apps may be missing (expired) from 2026-03-01 16:00:00+00 to 2026-03-01 18:00:00+00")
 	require.Equal(t, string(missed.Content), r.object("web", "seq:5"))
 	require.Equal(t, string(caught.Content), r.object("web", fmt.Sprint("rv:", caught.RV)))
-	require.Empty(t, r.warned(), "the gap begins behind it: no other can have the version of an update")
+	require.Empty(t, r.warned(), "the gap begins after it: no other change can have the version of an update")
 	require.Equal(t, string(versions[2].Content), r.object("web", fmt.Sprint("rv:", versions[2].RV)))
 	require.Empty(t, r.warned())
 
@@ -281,9 +281,9 @@ func TestAnInstantInAGapSaysSo(t *testing.T) {
 		FROM kuberewind.coverage WHERE complete`), " f", " false"), "the record has ended, and the resumed gap is no hole")
 }
 
-func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
+func TestResourceVersionsCountFromTheLastRollback(t *testing.T) {
 	r, st, versions := small(t)
-	r.commit(watched(st, delta.Added, r.made("shop", "lost", "uid-2", `{}`))) // resource version 1004, of which the restored server knows nothing
+	r.commit(watched(st, delta.Added, r.made("shop", "lost", "uid-2", `{}`))) // resource version 1004, which the restored server does not have
 	r.commit(postgres.Item{Stream: st, Kind: postgres.Marked, Marker: delta.Marker{Kind: delta.Interrupted, Cause: "history_reversed"}})
 	r.rv = 1001
 	restored := r.made("shop", "web", "uid-1", `{"replicas":50}`)
@@ -303,7 +303,7 @@ func TestResourceVersionsCountSinceTheHistoryWentBackwards(t *testing.T) {
 	require.Equal(t, []string{"web"}, column[string](t, r.reader, "SELECT name FROM kuberewind.snapshot_at('', 'rv:1003', NULL, 'deployments')"))
 }
 
-func TestInstantsOutsideTheRecordAreErrorsOrSaySo(t *testing.T) {
+func TestInstantsOutsideTheRecordAreErrorsOrWarnings(t *testing.T) {
 	r, _, versions := small(t)
 	for _, at := range []string{"2026-03-01T11:59:59Z", "0001-01-01T00:00:00Z", "seq:0"} {
 		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), "before the record, which begins at 2026-03-01 12:00:00+00", at)
@@ -340,7 +340,7 @@ func TestInstantsAreReadInEachForm(t *testing.T) {
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', NULL::timestamptz)"), "give an instant")
 }
 
-func TestUnknownClustersAndResourcesAreErrorsThatHelp(t *testing.T) {
+func TestUnknownClustersAndResourcesAreErrorsWithAHint(t *testing.T) {
 	r, _, _ := small(t)
 	r.stream("", "nodes", "Node", false)
 	object := func(cluster, group, resource, namespace string) string {
@@ -376,7 +376,7 @@ func TestADamagedRowIsNamedAndOtherObjectsAreStillRead(t *testing.T) {
 	require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'seq:3')"), "is the partition of its day gone?")
 }
 
-func TestADayWhosePartitionIsGoneIsAnErrorWhereItIsNeeded(t *testing.T) {
+func TestAMissingPartitionIsAnErrorOnlyForQueriesThatNeedIt(t *testing.T) {
 	r, st, versions := small(t)
 	for n := range 2 {
 		r.now = day1.AddDate(0, 0, n+1)
@@ -392,25 +392,25 @@ func TestADayWhosePartitionIsGoneIsAnErrorWhereItIsNeeded(t *testing.T) {
 		require.Contains(t, r.fails("SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', $1::text)", at), gone, at)
 		require.Contains(t, r.fails("SELECT kuberewind.snapshot_at('', $1::text, 'apps', 'deployments')", at), gone, at)
 	}
-	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "an instant before does not need it")
-	require.Equal(t, string(versions[4].Content), r.object("web", "now"), "nor does what has changed since")
-	require.Equal(t, string(quiet.Content), r.object("quiet", "now"), "nor what is younger")
+	require.Equal(t, string(versions[2].Content), r.object("web", "seq:3"), "an earlier instant does not need it")
+	require.Equal(t, string(versions[4].Content), r.object("web", "now"), "an object that has changed since does not need it")
+	require.Equal(t, string(quiet.Content), r.object("quiet", "now"), "a younger object does not need it")
 	r.said = nil
 	require.Equal(t, 4, one[int](t, r.reader, "SELECT count(*)::int FROM kuberewind.history('', 'apps', 'deployments', 'shop', 'web')"))
 	require.Contains(t, r.warned(), "WARNING: "+gone)
 }
 
-func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
+func TestNowIsTheEndOfTheRecordEvenIfTheRecordersClockIsAhead(t *testing.T) {
 	r, st, _ := small(t)
 	r.now = time.Now().UTC().Add(time.Hour)
 	ahead := r.made("shop", "web", "uid-1", `{"replicas":77}`)
 	r.commit(watched(st, delta.Updated, ahead))
 	require.Equal(t, string(ahead.Content), r.object("web", "now"))
 	require.Empty(t, r.warned())
-	require.NotEqual(t, string(ahead.Content), r.object("web", "-0s1ms"), "an instant by time is what it says")
+	require.NotEqual(t, string(ahead.Content), r.object("web", "-0s1ms"), "an instant by time is not moved")
 }
 
-func TestAValueThatJSONBCannotHoldIsReadFromObject(t *testing.T) {
+func TestAVersionThatJSONBCannotHoldIsReadFromObject(t *testing.T) {
 	r, st, _ := small(t)
 	odd := r.made("shop", "odd", "uid-3", `{"a":"x\u0000y"}`)
 	r.commit(watched(st, delta.Added, odd))
@@ -419,7 +419,7 @@ func TestAValueThatJSONBCannotHoldIsReadFromObject(t *testing.T) {
 	require.Equal(t, string(safe), r.object("odd", "now"))
 }
 
-// The function may touch what it needs and no more: partitions that are locked were opened by the planner.
+// The function may open only what it needs. The planner locks each partition that it opens.
 func TestReadingOneObjectOpensOnePartition(t *testing.T) {
 	s := serve(t, 150)
 	last := len(s.alive) - 1
@@ -432,7 +432,7 @@ func TestReadingOneObjectOpensOnePartition(t *testing.T) {
 	key := "deployments/shop/d1"
 	seq := last
 	for s.alive[seq][key] == s.alive[seq-1][key] || s.alive[seq][key] == nil {
-		seq-- // the last version was made in this day
+		seq-- // the last version is of this day
 	}
 	day := "kuberewind.deltas_p" + s.at[seq].UTC().Format("20060102")
 	require.NotNil(t, one[*string](t, tx, "SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'd1', $1::timestamptz)::text", s.at[seq]))
@@ -445,7 +445,7 @@ func TestReadingOneObjectOpensOnePartition(t *testing.T) {
 
 func TestViewsForProgramsUseIndexesAndOnePartition(t *testing.T) {
 	s := serve(t, 150)
-	run(t, s.reader, "SET enable_seqscan = off") // tables of a few rows would be read whole
+	run(t, s.reader, "SET enable_seqscan = off") // otherwise the server reads small tables completely
 	run(t, s.reader, "SET plan_cache_mode = force_custom_plan")
 	run(t, s.reader, `PREPARE by_object (int, bigint, timestamptz, timestamptz) AS
 		SELECT * FROM kuberewind.record_deltas WHERE cluster = $1 AND object_id = $2 AND observed_at BETWEEN $3 AND $4 ORDER BY seq`)
@@ -459,10 +459,10 @@ func TestViewsForProgramsUseIndexesAndOnePartition(t *testing.T) {
 	}
 	run(t, s.reader, "SET plan_cache_mode = force_generic_plan")
 	shape := strings.Join(column[string](t, s.reader, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE by_object (1, 5, '2026-03-02 10:00Z', '2026-03-02 12:00Z')"), "\n")
-	require.Contains(t, shape, "Subplans Removed", "a plan for any parameters leaves partitions out when it runs")
+	require.Contains(t, shape, "Subplans Removed", "a generic plan prunes partitions when it runs")
 }
 
-func TestAuditorReadsEverythingThatIsPublicAndPrograms(t *testing.T) {
+func TestAnAuditorReadsTheViewsForUsersAndPrograms(t *testing.T) {
 	r, _, _ := small(t)
 	views := column[string](t, r.admin, "SELECT relname::text FROM pg_class WHERE relnamespace = 'kuberewind'::regnamespace AND relkind = 'v'")
 	require.True(t, slices.Contains(views, "coverage") && slices.Contains(views, "record_deltas"))
@@ -480,7 +480,7 @@ func TestAuditorReadsEverythingThatIsPublicAndPrograms(t *testing.T) {
 	_, err := r.reader.Exec(t.Context(), "DELETE FROM kuberewind.checkpoints")
 	require.ErrorContains(t, err, "permission denied")
 
-	// Names are not looked up where the caller says.
+	// The functions do not resolve names in the caller's search_path.
 	run(t, r.admin, "CREATE SCHEMA trap")
 	run(t, r.admin, "CREATE FUNCTION trap.length(text) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RAISE 'trapped'; END $$")
 	run(t, r.admin, "GRANT USAGE ON SCHEMA trap TO PUBLIC")
@@ -488,7 +488,7 @@ func TestAuditorReadsEverythingThatIsPublicAndPrograms(t *testing.T) {
 	run(t, r.reader, "SELECT kuberewind.object_at('', 'apps', 'deployments', 'shop', 'web', 'rv:1002')")
 }
 
-func TestWriterMakesAndDropsCheckpoints(t *testing.T) {
+func TestTheWriterMakesAndDropsCheckpoints(t *testing.T) {
 	url, _ := withRoles(t)
 	tx := as(t, url, "kuberewind_writer")
 	run(t, tx, `INSERT INTO kuberewind.checkpoints VALUES (1, 9, now(), now(), 1, 1, 1, '\x', '{}')`)

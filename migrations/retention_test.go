@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-// known is a keyframe of an object as it is on record.
+// known returns a keyframe of an object as it is on record.
 func known(t *testing.T, sink *postgres.Sink, st *postgres.Stream, key string) postgres.Item {
 	t.Helper()
 	value, ok, err := st.Known().GetByKey(key)
@@ -26,8 +26,8 @@ func known(t *testing.T, sink *postgres.Sink, st *postgres.Stream, key string) p
 	return postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: value.(postgres.KnownObject)}
 }
 
-// threeDays makes a record of three days: shop/web is changed on the first and shop/old made on it and deleted on the second. The second is not
-// swept; with swept, the third is.
+// threeDays makes a record of three days. The object shop/web changes on the first; shop/old is created on it and
+// deleted on the second. The second day is not swept. If swept is true, the third is.
 func threeDays(t *testing.T, swept bool) (r *recording, versions []*booktest.Object) {
 	r = record(t)
 	st, err := r.sink.Stream(t.Context(), postgres.StreamSpec{Group: "apps", Resource: "deployments", Kind: "Deployment", Version: "v1", Namespaced: true})
@@ -55,7 +55,7 @@ func threeDays(t *testing.T, swept bool) (r *recording, versions []*booktest.Obj
 	return r, versions
 }
 
-// pruner gives a connection that may do what a member of kuberewind_pruner may.
+// pruner returns a connection with the rights of a member of kuberewind_pruner.
 func pruner(t *testing.T, r *recording) *pgx.Conn {
 	t.Helper()
 	conn := connect(t, r.url)
@@ -71,19 +71,19 @@ func refused(t *testing.T, conn *pgx.Conn, sql string) string {
 	return refusal.Code + " " + refusal.Message
 }
 
-func TestADayGoesOnlyWhenWhatOutlivesItIsStoredAgain(t *testing.T) {
+func TestADayIsDroppedOnlyAfterItsLivingObjectsAreStoredAgain(t *testing.T) {
 	r, _ := threeDays(t, false)
 	conn := pruner(t, r)
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "55000 the day 2026-03-01 cannot be dropped: the cluster prod keeps it: no sweep of it is complete after that day")
 	run(t, r.admin, "INSERT INTO kuberewind.sweeps VALUES (1, '2026-03-03', 1, 5, 5, $1, 2)", r.now)
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "the cluster prod keeps it: 1 of its objects have no keyframe in its sweep of 2026-03-03", "a sweep is not merely believed")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"), "the cluster prod keeps it: 1 of its objects have no keyframe in its sweep of 2026-03-03", "the function checks a sweep against the deltas")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')"), "2026-03-01 is older, and goes first")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2025-03-02', 'age')"), "it has no partition")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day(NULL, 'age')"), "it has no partition")
 	require.Equal(t, 6, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
-func TestADroppedDayIsOnRecordAndTheRestIsWhole(t *testing.T) {
+func TestADroppedDayIsRecordedAndTheRestIsComplete(t *testing.T) {
 	r, versions := threeDays(t, true)
 	run(t, r.admin, `INSERT INTO kuberewind.checkpoints VALUES (1, 2, now(), now(), 1, 1, 1, '\x', '{}'), (1, 7, now(), now(), 1, 1, 1, '\x', '{}')`)
 	run(t, r.admin, `INSERT INTO kuberewind.checkpoint_blocks VALUES (1, 2, 0, 1, '\x', '\x'), (1, 7, 0, 1, '\x', '\x')`)
@@ -103,7 +103,7 @@ func TestADroppedDayIsOnRecordAndTheRestIsWhole(t *testing.T) {
 		column[string](t, r.reader, "SELECT concat_ws(' ', cluster, day, first_seq, last_seq, bytes > 0, pruned_at <= now(), pruned_by, reason) FROM kuberewind.prunes ORDER BY day"))
 	require.Equal(t, []string{"new", "web"}, column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name"))
 	require.Equal(t, []int64{7}, column[int64](t, r.admin, "SELECT checkpoint FROM kuberewind.checkpoint_blocks"))
-	require.Equal(t, []string{"2026-03-03"}, column[string](t, r.admin, "SELECT day::text FROM kuberewind.activity"), "the counts of a day go with it")
+	require.Equal(t, []string{"2026-03-03"}, column[string](t, r.admin, "SELECT day::text FROM kuberewind.activity"), "the counts of a day are deleted with it")
 	require.Equal(t, []string{"2", "3"}, column[string](t, r.admin, "SELECT content::text FROM kuberewind.documents ORDER BY 1"))
 	require.Equal(t, 1, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.days"))
 
@@ -129,8 +129,8 @@ func TestADroppedDayIsOnRecordAndTheRestIsWhole(t *testing.T) {
 		"a recorder that starts finds all that lives")
 }
 
-// Prunes may run at the same time: a job of each of two teams, or one by hand while the job runs.
-func TestADayThatGoesWhileLivesAreTakenAwayLeavesNoneWithoutItsEnd(t *testing.T) {
+// Prunes may run at the same time: jobs of two teams, or one by hand while the job runs.
+func TestPruningDuringPruneRestKeepsLivesAndEndsTogether(t *testing.T) {
 	r, _ := threeDays(t, true)
 	run(t, r.admin, "INSERT INTO kuberewind.lives VALUES (1, 0, 1, 'shop', 'older', 'uid-0')")
 	run(t, r.admin, "INSERT INTO kuberewind.ends VALUES (1, 0, 1)")
@@ -149,13 +149,13 @@ func TestADayThatGoesWhileLivesAreTakenAwayLeavesNoneWithoutItsEnd(t *testing.T)
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.NoError(t, rest.Wait())
 
-	require.Equal(t, int64(1), one[int64](t, first, "SELECT lives FROM kuberewind.prune_rest()"), "that of the second day")
+	require.Equal(t, int64(1), one[int64](t, first, "SELECT lives FROM kuberewind.prune_rest()"), "the life that ended on the second day")
 	require.Equal(t, []string{"new", "web"}, column[string](t, r.admin, "SELECT name FROM kuberewind.lives ORDER BY name"))
 	require.Empty(t, column[int64](t, r.admin, "SELECT object_id FROM kuberewind.ends"))
 }
 
-// besides records another cluster into the database of r, from the first day on.
-func besides(t *testing.T, r *recording, name string) *recording {
+// another records another cluster into the database of r, from the first day on.
+func another(t *testing.T, r *recording, name string) *recording {
 	t.Helper()
 	other := &recording{t: t, url: r.url, admin: r.admin, reader: r.reader, now: day1, rv: 1000, cfg: r.cfg}
 	other.cfg.ClusterUID, other.cfg.ClusterName = "uid-of-"+name, name
@@ -165,9 +165,9 @@ func besides(t *testing.T, r *recording, name string) *recording {
 	return other
 }
 
-func TestADayThatOneClusterNeedsStaysAndThatClusterIsNamed(t *testing.T) {
+func TestADayThatOneClusterNeedsStaysAndTheErrorNamesIt(t *testing.T) {
 	r, _ := threeDays(t, true)
-	other := besides(t, r, "staging")
+	other := another(t, r, "staging")
 	st, err := other.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true})
 	require.NoError(t, err)
 	other.listed(st.ID())
@@ -183,12 +183,12 @@ func TestADayThatOneClusterNeedsStaysAndThatClusterIsNamed(t *testing.T) {
 	run(t, r.admin, "UPDATE kuberewind.heads SET observed_at = now()")
 	require.Equal(t, "55000 the day 2026-03-01 cannot be dropped: the cluster prod keeps it: no sweep of it is complete after that day. "+
 		"And the cluster staging keeps it: no sweep of it is complete after that day", prune(), "their recorders run, and will sweep")
-	require.Equal(t, 8, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"), "a day is dropped whole, or not at all")
+	require.Equal(t, 8, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"), "a day is dropped for all clusters or for none")
 }
 
-func TestADayGoesWholeWhenEveryClusterHasSweptAfterIt(t *testing.T) {
+func TestADayIsDroppedWhenEveryClusterHasSweptAfterIt(t *testing.T) {
 	r, _ := threeDays(t, true)
-	other := besides(t, r, "staging")
+	other := another(t, r, "staging")
 	st, err := other.sink.Stream(t.Context(), postgres.StreamSpec{Resource: "configmaps", Kind: "ConfigMap", Version: "v1", Namespaced: true})
 	require.NoError(t, err)
 	other.listed(st.ID())
@@ -203,11 +203,11 @@ func TestADayGoesWholeWhenEveryClusterHasSweptAfterIt(t *testing.T) {
 	conn := pruner(t, r)
 	require.Positive(t, one[int64](t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')"))
 	require.Equal(t, []string{"prod 1 3", "staging 1 1"}, column[string](t, r.admin, "SELECT concat_ws(' ', cluster, first_seq, last_seq) FROM kuberewind.prunes ORDER BY cluster"))
-	require.JSONEq(t, string(kept.Content), one[string](t, r.admin, "SELECT kuberewind.object_at('staging', '', 'configmaps', 'shop', 'settings', 'seq:2')::text"), "what outlives the day is whole")
+	require.JSONEq(t, string(kept.Content), one[string](t, r.admin, "SELECT kuberewind.object_at('staging', '', 'configmaps', 'shop', 'settings', 'seq:2')::text"), "an object that outlives the day is complete")
 	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')"), "the cluster staging keeps it: no sweep of it is complete after that day")
 }
 
-func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {
+func TestAFalseSweepDropsNoDay(t *testing.T) {
 	r, _ := threeDays(t, false)
 	writer, conn := connect(t, r.url), pruner(t, r)
 	run(t, writer, "SET ROLE "+migrations.WriterRole)
@@ -219,16 +219,16 @@ func TestASweepThatTheWriterMadeUpDropsNothing(t *testing.T) {
 	require.Equal(t, 6, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
-func TestADayStaysForAClusterOfWhichNothingButPrunesIsLeft(t *testing.T) {
+func TestADayStaysForAClusterThatHasOnlyPrunesOnRecord(t *testing.T) {
 	r, _ := threeDays(t, true)
 	conn := pruner(t, r)
 	run(t, conn, "SELECT kuberewind.prune_day('2026-03-01', 'age')")
 	run(t, conn, "SELECT kuberewind.prune_day('2026-03-02', 'age')")
 	run(t, r.admin, "DELETE FROM kuberewind.deltas_data; DELETE FROM kuberewind.days; DELETE FROM kuberewind.batches; DELETE FROM kuberewind.sweeps")
-	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "the cluster prod keeps it: no sweep of it is complete after that day", "it is no cluster that began later")
+	require.Contains(t, refused(t, conn, "SELECT kuberewind.prune_day('2026-03-03', 'age')"), "the cluster prod keeps it: no sweep of it is complete after that day", "the cluster did not begin later")
 }
 
-func TestThePrunerMayDropDaysAndNothingElse(t *testing.T) {
+func TestThePrunerMayOnlyDropDays(t *testing.T) {
 	r, _ := threeDays(t, true)
 	tx := as(t, r.url, migrations.PrunerRole)
 	require.NoError(t, migrations.Check(t.Context(), tx))
@@ -255,7 +255,7 @@ func TestThePrunerMayDropDaysAndNothingElse(t *testing.T) {
 	denied(t, as(t, r.url, migrations.WriterRole), "INSERT INTO kuberewind.prunes_data SELECT * FROM kuberewind.prunes_data")
 }
 
-func TestAReaderKeepsADayAndDoesNotStallTheRecorder(t *testing.T) {
+func TestAReaderDelaysAPruneWithoutBlockingTheRecorder(t *testing.T) {
 	r, _ := threeDays(t, true)
 	reading, err := connect(t, r.url).Begin(t.Context())
 	require.NoError(t, err)

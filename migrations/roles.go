@@ -14,17 +14,19 @@ import (
 )
 
 const (
-	// WriterRole is the role under which a recorder works.
+	// WriterRole is the role of a recorder.
 	WriterRole = "kuberewind_writer"
-	// AuditorRole is the role of those who read the public views.
+	// AuditorRole is the role that reads the public views.
 	AuditorRole = "kuberewind_auditor"
-	// PrunerRole is the role that may have whole days dropped, and nothing else.
+	// PrunerRole is the role that may only drop whole days.
 	PrunerRole = "kuberewind_pruner"
-	// CounterRole is the role under which a recorder counts for the timeline: it reads the record, and writes the table activity.
+	// CounterRole is the role under which a recorder counts for the timeline: it reads the record, and writes the table
+	// activity.
 	CounterRole = "kuberewind_counter"
 )
 
-// allRoles are in the order in which they are made: always the same, so that two migrators cannot wait for each other's second role.
+// allRoles are in the order in which they are made. The order is fixed, so that two migrators cannot wait for each
+// other's second role.
 var allRoles = []string{WriterRole, AuditorRole, PrunerRole, CounterRole}
 
 //go:embed grants.sql
@@ -36,26 +38,28 @@ var prunerGrants string
 //go:embed grants_counter.sql
 var counterGrants string
 
-// later are the roles that a record can do without. A record from before there was one of them goes on.
-var later = []struct{ role, grants string }{{PrunerRole, strings.TrimSpace(prunerGrants)}, {CounterRole, strings.TrimSpace(counterGrants)}}
+// optional are the roles that a record can do without. A record that is older than such a role keeps working.
+var optional = []struct{ role, grants string }{{PrunerRole, strings.TrimSpace(prunerGrants)}, {CounterRole, strings.TrimSpace(counterGrants)}}
 
 const (
-	// rolesAttempts bounds the retries of Roles; each of them means that a migrator of another database got through.
+	// rolesAttempts bounds the retries of Roles. Each retry means that a migrator of another database was faster.
 	rolesAttempts = 50
 	rolesPause    = 50 * time.Millisecond
 )
 
-// Beginner is what Roles needs of a connection or pool.
+// A Beginner is a connection or pool that begins a transaction for Roles.
 type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Roles makes the missing roles of writer, auditor, pruner and counter. It gives each its rights in this database: those, and
-// no others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to it. The writer
-// becomes a member of the counter, so that a recorder's login needs no further grant. Call it after each migration.
+// Roles makes the missing roles of writer, auditor, pruner and counter. It gives each its rights in this database, and
+// revokes all others. A migrating role that owns the schema becomes a member of the writer, so that it can step down to
+// it. The writer becomes a member of the counter, so that a recorder's login needs no further grant. Call it after each
+// migration.
 //
-// Statements that the calling role may not run are returned as SQL for an administrator to run in this database, and are no
-// error. If the calling role does not own the schema, Roles changes no rights. Without a schema, the error is ErrMissing.
+// If the calling role may not run a statement, that is no error: Roles returns the SQL for an administrator to run in
+// this database. If the calling role does not own the schema, Roles changes no rights. Without a schema, the error is
+// ErrMissing.
 func Roles(ctx context.Context, db Beginner) (missing string, err error) {
 	for attempt := 1; ; attempt++ {
 		missing, err = roles(ctx, db)
@@ -73,13 +77,13 @@ func Roles(ctx context.Context, db Beginner) (missing string, err error) {
 	}
 }
 
-// collided tells whether another session changed the same rows of the catalogs, which belong to all databases of the server.
-// PostgreSQL has no code of its own for that: "tuple concurrently updated" comes as an internal error.
+// collided reports whether another session changed the same rows of the catalogs, which belong to all databases of the
+// server. PostgreSQL has no error code for that: "tuple concurrently updated" is an internal error.
 func collided(err error) bool {
 	return hasCode(err, pgerrcode.InternalError, pgerrcode.UniqueViolation, pgerrcode.DuplicateObject, pgerrcode.DeadlockDetected)
 }
 
-// standing is what the connected role is and may do.
+// standing is the connected role, and what it may do.
 type standing struct {
 	user, database string
 	absent         []string // roles
@@ -108,7 +112,7 @@ func roles(ctx context.Context, db Beginner) (missing string, err error) {
 	case !ready:
 		sql = append(sql, who.membership()...)
 		sql = append(sql, counting, strings.TrimSpace(grants))
-		for _, l := range later {
+		for _, l := range optional {
 			sql = append(sql, l.grants)
 		}
 	case who.owner:
@@ -146,7 +150,7 @@ func (who standing) grant(ctx context.Context, tx pgx.Tx) (missing []string, err
 	if _, err := tx.Exec(ctx, grants); err != nil {
 		return nil, err
 	}
-	for _, l := range later {
+	for _, l := range optional {
 		if slices.Contains(who.absent, l.role) {
 			missing = append(missing, l.grants)
 		} else if _, err := tx.Exec(ctx, l.grants); err != nil {
@@ -160,10 +164,10 @@ func (who standing) grant(ctx context.Context, tx pgx.Tx) (missing []string, err
 	return append(missing, more...), err
 }
 
-// counting makes the writer a member of the counter. Each login of a recorder can then count.
+// counting makes the writer a member of the counter, so that each login of a recorder can count.
 const counting = "GRANT " + CounterRole + " TO " + WriterRole + ";"
 
-// letCount grants that, if it is not granted yet; if this role may not, the SQL is returned.
+// letCount makes that grant, if it is missing. If this role may not, it returns the SQL.
 func letCount(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
 	var member bool
 	if err := tx.QueryRow(ctx, "SELECT pg_has_role($1::name, $2::name, 'MEMBER')", WriterRole, CounterRole).Scan(&member); err != nil || member {
@@ -172,8 +176,8 @@ func letCount(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
 	return allowed(ctx, tx, counting)
 }
 
-// create makes the roles that are missing; what it may not, it returns as SQL. ready says that those are there without which nothing
-// is recorded and read: a record from before there was a pruner goes on.
+// create makes the missing roles. It returns as SQL what it may not run. ready reports whether the writer and the
+// auditor exist, without which no record can be written and read. A record that is older than the pruner keeps working.
 func (who standing) create(ctx context.Context, tx pgx.Tx) (missing []string, ready bool, err error) {
 	for _, role := range who.absent {
 		missing = append(missing, "CREATE ROLE "+role+" NOLOGIN;")
@@ -192,7 +196,7 @@ func (who standing) membership() []string {
 	return []string{fmt.Sprintf("GRANT %s TO %s;", WriterRole, pgx.Identifier{who.user}.Sanitize())}
 }
 
-// join makes the owner a member of the writer; if it may not, the SQL for that is returned.
+// join makes the owner a member of the writer. If it may not, it returns the SQL.
 func (who standing) join(ctx context.Context, tx pgx.Tx) (missing []string, err error) {
 	able, err := mayBecome(ctx, tx, WriterRole)
 	if err != nil || able {
@@ -201,7 +205,7 @@ func (who standing) join(ctx context.Context, tx pgx.Tx) (missing []string, err 
 	return allowed(ctx, tx, who.membership()[0])
 }
 
-// allowed runs SQL. If this role may not run it, the SQL is returned.
+// allowed runs SQL. If this role may not run it, allowed returns the SQL.
 func allowed(ctx context.Context, tx pgx.Tx, sql string) (missing []string, err error) {
 	inner, err := tx.Begin(ctx)
 	if err != nil {
@@ -219,8 +223,8 @@ func allowed(ctx context.Context, tx pgx.Tx, sql string) (missing []string, err 
 	return nil, err
 }
 
-// BecomeWriter lets the session work as kuberewind_writer from now on (I8), and tells whether it does. If there is no such
-// role, or the login is not its member, the session stays as it is. It is meant for a pool's AfterConnect.
+// BecomeWriter makes the session work as kuberewind_writer from now on (I8), and reports whether it does. If there is
+// no such role, or the login is not its member, the session stays unchanged. It is meant for a pool's AfterConnect.
 func BecomeWriter(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return become(ctx, conn, WriterRole)
 }
@@ -241,17 +245,18 @@ func become(ctx context.Context, conn *pgx.Conn, role string) (bool, error) {
 	return true, nil
 }
 
-// mayBecomeIt is about the role $1. Since PostgreSQL 16, a member need not be allowed to SET ROLE.
+// mayBecomeIt selects whether the session may become the role $1. Since PostgreSQL 16, a member may lack the right to
+// SET ROLE.
 const mayBecomeIt = `coalesce(pg_has_role(to_regrole($1)::oid,
 	CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END), false)`
 
-// AsWriter is a statement like BecomeWriter for the transaction that it is part of: a pooler may give the session to others afterwards.
-// Its argument is WriterRole.
+// AsWriter is a statement that does the same as BecomeWriter for its transaction only: a pooler may give the session to
+// other clients afterwards. Its argument is WriterRole.
 const AsWriter = `SELECT set_config('role', $1, true) WHERE ` + mayBecomeIt
 
 func mayBecome(ctx context.Context, db Querier, role string) (able bool, err error) {
 	if err = db.QueryRow(ctx, "SELECT "+mayBecomeIt, role).Scan(&able); err != nil {
-		return false, fmt.Errorf("ask for membership in %s: %w", role, err)
+		return false, fmt.Errorf("check membership in %s: %w", role, err)
 	}
 	return able, nil
 }

@@ -24,7 +24,7 @@ func withRoles(t *testing.T) (url string, conn *pgx.Conn) {
 	return url, conn
 }
 
-// denied requires that a statement fails for want of a right, and leaves the transaction usable.
+// denied requires that a statement fails because a right is missing. The transaction stays usable.
 func denied(t *testing.T, tx pgx.Tx, sql string) {
 	t.Helper()
 	inner, err := tx.Begin(t.Context())
@@ -36,7 +36,7 @@ func denied(t *testing.T, tx pgx.Tx, sql string) {
 	require.Equal(t, "42501", pgErr.Code, sql)
 }
 
-// as begins a transaction under another role, which ends with the test.
+// as begins a transaction under another role. The transaction ends with the test.
 func as(t *testing.T, url, role string) pgx.Tx {
 	t.Helper()
 	tx, err := connect(t, url).Begin(t.Context())
@@ -45,7 +45,7 @@ func as(t *testing.T, url, role string) pgx.Tx {
 	return tx
 }
 
-func TestWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
+func TestTheWriterCanAddToTheRecordAndNotChangeIt(t *testing.T) {
 	url, conn := withRoles(t)
 	session := connect(t, url)
 	writer, err := migrations.BecomeWriter(t.Context(), session)
@@ -135,7 +135,7 @@ func TestAuditorCanReadTheViewsAndNothingElse(t *testing.T) {
 	denied(t, tx, "CREATE TABLE kuberewind.mine (a int)")
 }
 
-func TestRolesTakesBackWhatWasGrantedBeside(t *testing.T) {
+func TestRolesRevokesOtherGrants(t *testing.T) {
 	url, conn := withRoles(t)
 	run(t, conn, "GRANT ALL ON kuberewind.deltas_data, kuberewind.deltas_p20260301 TO kuberewind_writer")
 	run(t, conn, "GRANT UPDATE (rv) ON kuberewind.deltas_data TO kuberewind_auditor")
@@ -163,7 +163,7 @@ func unknown(t *testing.T, tx pgx.Tx) {
 	run(t, tx, "ALTER ROLE kuberewind_counter RENAME TO kuberewind_counter_hidden")
 }
 
-func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
+func TestAnOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
 	url, conn := withRoles(t)
 	tx, err := connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
@@ -187,10 +187,10 @@ func TestOwnerThatMayNotMakeRolesGetsTheSQL(t *testing.T) {
 	run(t, tx, "SET LOCAL ROLE kuberewind_auditor")
 	run(t, tx, "SELECT * FROM kuberewind.deltas")
 	run(t, tx, "RESET ROLE")
-	require.True(t, one[bool](t, tx, "SELECT pg_has_role('kuberewind_writer', 'kuberewind_counter', 'MEMBER')"), "whoever records may count")
+	require.True(t, one[bool](t, tx, "SELECT pg_has_role('kuberewind_writer', 'kuberewind_counter', 'MEMBER')"), "each login that records may count")
 }
 
-func TestOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
+func TestAnOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
 	url, _ := withRoles(t)
 	session := connect(t, url)
 	tx, err := session.Begin(t.Context())
@@ -219,14 +219,14 @@ func TestOwnerThatMayMakeRolesMakesThemAndBecomesAWriter(t *testing.T) {
 	denied(t, tx, "DELETE FROM kuberewind.deltas_data")
 }
 
-func TestRoleThatDoesNotOwnTheSchemaChangesNoRights(t *testing.T) {
+func TestARoleThatDoesNotOwnTheSchemaChangesNoRights(t *testing.T) {
 	url, _ := withRoles(t)
 	missing, err := migrations.Roles(t.Context(), as(t, url, migrations.WriterRole))
 	require.NoError(t, err)
 	require.Empty(t, missing)
 }
 
-func TestStrangerDoesNotBecomeAWriter(t *testing.T) {
+func TestALoginWithoutTheWriterRoleDoesNotBecomeAWriter(t *testing.T) {
 	url, _ := withRoles(t)
 	session := connect(t, url)
 	tx, err := session.Begin(t.Context())
@@ -257,8 +257,8 @@ func TestRolesAreSetUpInOneDatabaseManyTimesAtOnce(t *testing.T) {
 	require.NoError(t, group.Wait())
 }
 
-// Any login can hold an advisory lock, and so hold up another that takes the same.
-func TestASchemaThatIsUpToDateTakesNoAdvisoryLock(t *testing.T) {
+// Any login can hold an advisory lock, and so block another that takes the same.
+func TestAnUpToDateSchemaNeedsNoAdvisoryLock(t *testing.T) {
 	url, conn := withRoles(t)
 	var name string
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT current_database()").Scan(&name))
@@ -287,12 +287,12 @@ func TestRolesAreSetUpFromManyDatabasesAtOnce(t *testing.T) {
 	require.NoError(t, group.Wait())
 }
 
-func TestAMigratorWithoutRightsGetsAnErrorThatSaysWhatItNeeds(t *testing.T) {
+func TestAMigratorWithoutRightsGetsAnErrorThatNamesThem(t *testing.T) {
 	url := pgtest.New(t, nil).Login(t)
-	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "it takes the owner of the schema, or for the first time a role that may create schemas")
+	require.ErrorContains(t, migrations.Up(t.Context(), url, discard()), "only the owner of the schema may do this, or, if there is no schema, a role that may create schemas")
 }
 
-func TestMemberOfTheWriterFindsNothingToMigrateAndBecomesTheWriter(t *testing.T) {
+func TestAMemberOfTheWriterNeedsNoMigrationAndBecomesTheWriter(t *testing.T) {
 	db := pgtest.New(t, migrate)
 	_, err := migrations.Roles(t.Context(), db.Connect(t))
 	require.NoError(t, err)
@@ -356,7 +356,7 @@ func TestALoginThatRecordsMayCount(t *testing.T) {
 	require.False(t, counter)
 }
 
-func TestARecordGoesOnWithoutTheCounter(t *testing.T) {
+func TestARecordNeedsNoCounter(t *testing.T) {
 	url, conn := withRoles(t)
 	tx, err := connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
@@ -383,7 +383,7 @@ func TestARecordGoesOnWithoutTheCounter(t *testing.T) {
 	run(t, tx, "DELETE FROM kuberewind.activity")
 }
 
-func TestAnOwnerThatMayNotMakeThePrunerGrantsTheOthers(t *testing.T) {
+func TestAnOwnerThatMayNotMakeThePrunerGrantsTheOtherRoles(t *testing.T) {
 	url, conn := withRoles(t)
 	tx, err := connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
@@ -404,5 +404,5 @@ func TestAnOwnerThatMayNotMakeThePrunerGrantsTheOthers(t *testing.T) {
 	require.Contains(t, missing, "CREATE ROLE kuberewind_pruner NOLOGIN;")
 	require.Contains(t, missing, "TO kuberewind_pruner")
 	require.NotContains(t, missing, "kuberewind_auditor")
-	require.True(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind_writer', 'kuberewind.sweeps', 'INSERT')"), "what is recorded goes on")
+	require.True(t, one[bool](t, tx, "SELECT has_table_privilege('kuberewind_writer', 'kuberewind.sweeps', 'INSERT')"), "recording continues")
 }

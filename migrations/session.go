@@ -18,10 +18,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgdial"
 )
 
-// closeTimeout bounds the good-bye to a server that may be gone.
+// closeTimeout bounds closing a connection to a server that may be gone.
 const closeTimeout = 5 * time.Second
 
-// probe is the connection with which a migrator looks at the database, beside the one that golang-migrate works on.
+// probe is the connection with which a migrator reads the database. golang-migrate works on another one.
 type probe struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn
@@ -33,7 +33,7 @@ func openProbe(ctx context.Context, url string) (*probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	probing := config.ConnConfig.Copy() // a step of the migration may take long without a word
+	probing := config.ConnConfig.Copy() // a step of the migration may take long without an answer
 	pgdial.EndSilence(probing)
 	conn, err := pgx.ConnectConfig(ctx, probing)
 	if err != nil {
@@ -42,15 +42,15 @@ func openProbe(ctx context.Context, url string) (*probe, error) {
 	return &probe{config: config.ConnConfig, conn: conn}, nil
 }
 
-// close says good-bye even when ctx has ended.
+// close closes the connection even if ctx has ended.
 func (p *probe) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = p.conn.Close(ctx) // nothing was left to be written
+	_ = p.conn.Close(ctx) // no data is pending
 }
 
-// prepare refuses a server that cannot hold a record, makes the schema in which golang-migrate keeps its table, and refuses that of
-// another role.
+// prepare returns an error for a server that cannot hold a record. It makes the schema in which golang-migrate keeps
+// its table, and returns an error for the schema of another role.
 func (p *probe) prepare(ctx context.Context) error {
 	var number int
 	var version, encoding string
@@ -70,7 +70,7 @@ func (p *probe) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	own, err := p.ownership(ctx) // after the schema was made: it may be another role that was faster
+	own, err := p.ownership(ctx) // after the schema was made: another role may have been faster
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,13 @@ func (p *probe) open(ctx context.Context, before string, log *slog.Logger) (*ses
 	return s, nil
 }
 
-// close also closes what golang-migrate's driver leaves open when it fails.
+// close also closes the connections that golang-migrate's driver does not close after an error.
 func (s *session) close() {
-	_ = s.db.Close() // nothing was left to be written
+	_ = s.db.Close() // no data is pending
 	s.connector.close()
 }
 
-// plain takes the server's error out of golang-migrate's, which does not unwrap and quotes the whole file.
+// plain extracts the server's error from golang-migrate's, which does not unwrap and quotes the whole file.
 func plain(err error) error {
 	var value database.Error
 	var pointer *database.Error

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryTableViewColumnAndFunctionIsExplained(t *testing.T) {
+func TestEveryTableViewColumnAndFunctionHasAComment(t *testing.T) {
 	_, conn := migrated(t)
 	run(t, conn, "SELECT kuberewind.ensure_day('2026-03-01')")
 	require.Empty(t, column[string](t, conn, `
@@ -28,7 +28,7 @@ func TestEveryTableViewColumnAndFunctionIsExplained(t *testing.T) {
 		SELECT 'schema' WHERE obj_description('kuberewind'::regnamespace, 'pg_namespace') IS NULL`))
 }
 
-func TestTheCausesOfGapsAreThoseOfTheDocs(t *testing.T) {
+func TestTheDocsListTheCausesOfGaps(t *testing.T) {
 	text, err := os.ReadFile("../docs/troubleshooting.md")
 	require.NoError(t, err)
 	_, table, ok := strings.Cut(string(text), "\n| cause | what it means | what to do |\n")
@@ -48,7 +48,7 @@ func TestTheCausesOfGapsAreThoseOfTheDocs(t *testing.T) {
 	}
 }
 
-// The public surface is versioned: columns are added at the end, never moved or taken away.
+// The public surface is versioned: columns are added at the end, and never moved or removed.
 func TestViewsHaveTheirPublishedColumns(t *testing.T) {
 	_, conn := migrated(t)
 	for view, columns := range map[string]string{
@@ -88,7 +88,7 @@ func TestDeltasAreDecoded(t *testing.T) {
 	require.Equal(t, day1, one[time.Time](t, conn, "SELECT observed_at FROM kuberewind.deltas WHERE seq = 2").UTC())
 }
 
-func TestTheEvidenceOfAManagerIsShownWithIt(t *testing.T) {
+func TestAManagerIsShownWithItsEvidence(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
 	for seq, evidence := range []string{"NULL", "1", "2", "3", "4"} {
@@ -97,13 +97,13 @@ func TestTheEvidenceOfAManagerIsShownWithIt(t *testing.T) {
 	want := []string{"1 kubectl - helm-1", "2 kubectl entry helm-2", "3 kubectl owner helm-3", "4 kubectl none helm-4", "5 kubectl 4 helm-5"}
 	const columns = "SELECT DISTINCT concat_ws(' ', seq, manager, coalesce(manager_evidence, '-'), manager_hint) AS line "
 	require.Equal(t, want, column[string](t, conn, columns+"FROM kuberewind.deltas WHERE seq < 6 ORDER BY line"))
-	run(t, conn, `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/spec/replicas","old":5}]' WHERE seq = 3`) // each has a row in changes
+	run(t, conn, `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/spec/replicas","old":5}]' WHERE seq = 3`) // each delta has a row in changes
 	require.Equal(t, want, column[string](t, conn, columns+"FROM kuberewind.changes WHERE seq < 6 ORDER BY line"))
 	run(t, conn, "SET client_min_messages = error")
 	require.Equal(t, want[:2], column[string](t, conn, columns+"FROM kuberewind.history('prod', 'apps', 'deployments', 'default', 'web', 'seq:1', 'seq:2') ORDER BY line"))
 }
 
-func TestChangesGiveOneRowForEachPath(t *testing.T) {
+func TestChangesHasOneRowForEachPath(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
 	run(t, conn, `UPDATE kuberewind.deltas_data SET patch = '[{"from":"/spec/list/2","op":"move","path":"/spec/list/0"}]' WHERE seq = 3`)
@@ -122,7 +122,7 @@ func TestChangesGiveOneRowForEachPath(t *testing.T) {
 		FROM kuberewind.changes ORDER BY seq, step`))
 }
 
-func TestObjectsGiveOneRowForEachLife(t *testing.T) {
+func TestObjectsHasOneRowForEachLife(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
 	require.Equal(t, []string{
@@ -134,7 +134,7 @@ func TestObjectsGiveOneRowForEachLife(t *testing.T) {
 		FROM kuberewind.objects ORDER BY object_id`))
 }
 
-func TestRecordersSayWhoRecordsNow(t *testing.T) {
+func TestRecordersShowsTheRecorderOfEachCluster(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
 	uid := one[string](t, conn, "SELECT uid FROM kuberewind.clusters")
@@ -142,7 +142,7 @@ func TestRecordersSayWhoRecordsNow(t *testing.T) {
 		return column[string](t, conn, `SELECT concat_ws(' ', cluster, recorder, CASE WHEN renewed_at IS NULL THEN 'ended' END, term, CASE WHEN recording THEN 'records' END) FROM kuberewind.recorders`)
 	}
 	run(t, conn, "INSERT INTO kuberewind.leaders VALUES ($1, '', '', '-infinity', '0'), ('no record of it yet', 'host-2/7', 'token', now(), '6s')", uid)
-	require.Empty(t, shown(), "nobody was chosen yet")
+	require.Empty(t, shown(), "no leader was chosen yet")
 	for renewed, want := range map[string]string{
 		"clock_timestamp()":                        "prod host-1/7 00:00:06 records",
 		"clock_timestamp() - interval '5 seconds'": "prod host-1/7 00:00:06 records",
@@ -172,7 +172,7 @@ func TestGapsPausesAndServerAreShownByName(t *testing.T) {
 		column[string](t, conn, "SELECT concat_ws(' ', cluster, path, content) FROM kuberewind.server ORDER BY path"))
 }
 
-func TestQueriesOfViewsReadOnlyThePartitionsThatTheyNeed(t *testing.T) {
+func TestQueriesOfViewsReadOnlyThePartitionsTheyNeed(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
 	const day = "observed_at >= '2026-03-02T00:00:00Z' AND observed_at < '2026-03-03T00:00:00Z'"
@@ -196,12 +196,12 @@ func TestQueriesOfViewsStartFromTheName(t *testing.T) {
 	}
 }
 
-func TestObjectsDoNotReadTheDeltasOfAllDays(t *testing.T) {
+func TestTheViewObjectsReadsOnlyTheDaysItNeeds(t *testing.T) {
 	_, conn := migrated(t)
 	fill(t, conn)
-	require.NotContains(t, plan(t, conn, "SELECT kind, count(*) FROM kuberewind.objects GROUP BY kind"), "deltas_p", "what is not asked for is not looked up")
+	require.NotContains(t, plan(t, conn, "SELECT kind, count(*) FROM kuberewind.objects GROUP BY kind"), "deltas_p", "columns that a query does not use are not looked up")
 
-	run(t, conn, "SET enable_seqscan = off") // tables of a few rows would be read whole
+	run(t, conn, "SET enable_seqscan = off") // otherwise the server reads small tables completely
 	ran := plan(t, conn, "SELECT * FROM kuberewind.objects WHERE uid = 'uid-8'", "ANALYZE")
 	for _, line := range strings.Split(ran, "\n") {
 		if strings.Contains(line, "deltas_p20260301") || strings.Contains(line, "deltas_p20260302") {
@@ -217,7 +217,7 @@ func plan(t *testing.T, conn *pgx.Conn, query string, options ...string) string 
 	return strings.Join(column[string](t, conn, "EXPLAIN ("+strings.Join(options, ", ")+") "+query), "\n")
 }
 
-// partitionsIn names the partitions that a plan scans.
+// partitionsIn returns the partitions that a plan scans.
 func partitionsIn(plan string) []string {
 	seen := map[string]bool{}
 	var names []string

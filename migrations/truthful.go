@@ -8,22 +8,24 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 )
 
-// truthful is golang-migrate's driver, except that it goes by the applied migrations and not by the note of them.
+// A truthful driver is golang-migrate's driver, but returns the applied version and not the noted one.
 //
-// The note is written in two transactions around that of the migration. After an interruption it says "dirty" and a version. It
-// does not tell whether the migration was committed, or whether it went up or down.
+// golang-migrate writes the note in two transactions around the migration. After an interruption the note says "dirty"
+// and a version. It does not say whether the migration was committed, or whether it went up or down.
 type truthful struct {
 	database.Driver
-	applied func() (int, error) // the version of the schema, as the schema says itself
+	applied func() (int, error) // reads the version from the schema itself
 	before  string              // SQL that runs first in each migration's transaction
 	log     *slog.Logger
 	failed  error // why the note before the migration could not be written
 }
 
-// after clears the note in the migration's own transaction, so that it stays dirty only if nothing was applied.
+// after clears the note in the migration's own transaction, so that it stays dirty only if the migration was not
+// applied.
 const after = "\nUPDATE kuberewind.schema_migrations SET dirty = false;\n"
 
-// Version is called by golang-migrate when it holds its lock: nobody else changes the schema between this and Run.
+// Version is called by golang-migrate while it holds its lock: no other migrator changes the schema between this and
+// Run.
 func (t *truthful) Version() (version int, dirty bool, err error) {
 	version, err = t.applied()
 	if err != nil {
@@ -33,13 +35,13 @@ func (t *truthful) Version() (version int, dirty bool, err error) {
 		version = database.NilVersion
 	}
 	if noted, dirty, err := t.Driver.Version(); err == nil && dirty {
-		t.log.Warn("a migration was interrupted, going on from what was applied", "interrupted", noted, "applied", max(version, 0))
+		t.log.Warn("a migration was interrupted; continuing from the applied version", "interrupted", noted, "applied", max(version, 0))
 	}
 	return version, false, nil
 }
 
-// SetVersion keeps an error before the migration for Run. By then golang-migrate has started a goroutine that ends only when
-// Run has read the migration.
+// SetVersion keeps an error before the migration for Run. At that time golang-migrate has started a goroutine that ends
+// only when Run has read the migration.
 func (t *truthful) SetVersion(version int, dirty bool) error {
 	err := t.Driver.SetVersion(version, dirty)
 	if dirty {

@@ -10,7 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// developed makes a database look as a development build left it, at a schema from 1 to 105. Dirty, its next migration was interrupted.
+// developed makes a database of a development build, at a schema from 1 to 105. If dirty, its next migration was
+// interrupted.
 func developed(t *testing.T, version int, dirty bool) (url string, conn querier) {
 	t.Helper()
 	url = newDatabase(t)
@@ -28,7 +29,7 @@ func developed(t *testing.T, version int, dirty bool) (url string, conn querier)
 	return url, conn
 }
 
-func TestARecordOfADevelopmentBuildIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+func TestARecordOfADevelopmentBuildIsRefusedBeforeAnyWrite(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		version int
@@ -63,8 +64,9 @@ func TestARecordOfADevelopmentBuildIsRefusedBeforeAnythingIsWritten(t *testing.T
 	}
 }
 
-// The old build may still migrate when this one looks. Its migration ends while this one waits for the lock.
-func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefusedToo(t *testing.T) {
+// The old build may still migrate when this build checks the schema. Its migration ends while this one waits for the
+// lock.
+func TestAMigrationOfADevelopmentBuildThatEndsMeanwhileIsRefused(t *testing.T) {
 	url := newDatabase(t)
 	holder := connect(t, url)
 	lock, err := database.GenerateAdvisoryLockId(holder.Config().Database, migrations.Schema, "schema_migrations")
