@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// maxCells bounds the table for the best alignment of two stretches of elements: 64 by 64. Longer ones are cut into shorter
-	// ones first, at elements that certainly belong together.
+	// maxCells bounds the table for the best alignment of two sections of elements: 64 by 64. The aligner first cuts
+	// longer sections into shorter ones, at elements that certainly belong together.
 	maxCells = 4096
-	// maxEffort bounds how many bytes are hashed, as a multiple of the size of the documents. Without it, arrays nested in
-	// arrays would be hashed once per level.
+	// maxEffort bounds how many bytes are hashed, as a multiple of the size of the documents. Without it, arrays nested
+	// in arrays would be hashed once per level.
 	maxEffort = 16
-	// opText is about what one operation costs besides its values.
+	// opText is roughly the length of an operation without its values.
 	opText = 64
 )
 
-// A counterpart of an element of the old array is the index of one of the new array, or unmatched; see crossing.
+// A counterpart of an element of the old array is the index of an element of the new array, or unmatched; see crossing.
 type counterpart int32
 
-// unmatched is what an element has that is removed.
+// unmatched is the counterpart of an element that is removed.
 const unmatched counterpart = -1
 
-// crossing is a counterpart that is not in the same order as the others: the element has to be moved.
+// crossing returns a counterpart that breaks the order of the others: the element must be moved.
 func crossing(place int) counterpart { return counterpart(-2 - place) }
 
 func (c counterpart) crosses() bool { return c < unmatched }
 
-// place is the index of a counterpart, or unmatched.
+// place returns the index of a counterpart, or unmatched.
 func (c counterpart) place() int {
 	if c.crosses() {
 		return int(-2 - c)
@@ -36,28 +36,27 @@ func (c counterpart) place() int {
 	return int(c)
 }
 
-// seed is that of all hashes. If hashes collide, the pairing of elements depends on it. Hashes of texts hardly ever do, but the
-// six bits of each part often do, so the number of common parts is an estimate.
-// elements have in common is an estimate.
+// seed is the seed of all hashes. The pairing of elements depends on it only if hashes collide. Hashes of texts hardly
+// ever collide. The six bits of each part often do, so the number of common parts is an estimate.
 var seed = maphash.MakeSeed()
 
-// An aligner decides which elements of two arrays belong together, so that the edits come out short and say what happened.
+// An aligner decides which elements of two arrays belong together, so that the edits are short and describe the change.
 type aligner struct {
 	from, to   *tape
 	effort     int
 	matches    []counterpart // results in use, innermost last
 	olds, news []sketch
 	cells      []int
-	taken      []bool // of news: it is a counterpart
+	taken      []bool // by index of news: it is a counterpart
 }
 
 // A sketch is what the aligner knows of an element.
 type sketch struct {
 	hash     uint64 // of the text
-	identity uint64 // of the members that name the element among its neighbours; 0 if there are none
+	identity uint64 // of the members that identify the element in its array; 0 if there are none
 	parts    uint64 // a bit for each member or element
 	size     int
-	stays    bool // another version of it is on the other side, by its identity
+	stays    bool // the other side has another version of it, by its identity
 }
 
 func (l *aligner) reset(from, to *tape) {
@@ -69,8 +68,8 @@ func (l *aligner) size() int {
 	return cap(l.matches) + cap(l.olds) + cap(l.news) + cap(l.cells) + cap(l.taken)
 }
 
-// align gives for each of olds its counterpart among news. Those that do not cross are in the same order on
-// both sides. The result is to be released after use, the last one first.
+// align returns for each of olds its counterpart among news. Counterparts that do not cross have the same order on both
+// sides. The caller releases the result after use; the last result is released first.
 func (l *aligner) align(olds, news []int32) []counterpart {
 	base := len(l.matches)
 	for range olds {
@@ -84,16 +83,17 @@ func (l *aligner) align(olds, news []int32) []counterpart {
 	default:
 		l.olds, l.news = l.from.sketches(l.olds, olds), l.to.sketches(l.news, news)
 		l.findStaying()
-		l.stretch(stretch{match: match, olds: l.olds, news: l.news}, byText)
+		l.alignSection(section{match: match, olds: l.olds, news: l.news}, byText)
 		l.cross(match)
 	}
 	return match
 }
 
-// long reports whether elements are too many to compare all of one side with all of the other.
+// long reports whether there are too many elements to compare each old one with each new one.
 func (l *aligner) long() bool { return len(l.olds) > maxCells/len(l.news) }
 
-// findStaying marks what is on both sides, wherever, by its identity: it is not to become something else.
+// findStaying marks the elements whose identity is on both sides, at any place. Such an element must not become another
+// one.
 func (l *aligner) findStaying() {
 	if l.long() {
 		return
@@ -107,8 +107,9 @@ func (l *aligner) findStaying() {
 	}
 }
 
-// cross pairs elements that have moved, in short arrays: first those of one text, then those of one identity that share half of
-// their parts. The entries of managedFields are ordered by time, so they move whenever another manager writes.
+// cross pairs elements that have moved, in short arrays. It first pairs elements of equal text, then elements of equal
+// identity that share half of their parts. The entries of managedFields are ordered by time, so they move whenever
+// another manager writes.
 func (l *aligner) cross(match []counterpart) {
 	if l.long() || !slices.Contains(match, unmatched) {
 		return
@@ -130,10 +131,10 @@ func (l *aligner) cross(match []counterpart) {
 	}
 }
 
-// isText reports whether two elements have one text.
+// isText reports whether two elements have the same text.
 func (s *sketch) isText(o *sketch) bool { return s.hash == o.hash && s.size == o.size }
 
-// isAnother reports whether an element is another version of one.
+// isAnother reports whether one element is another version of the other.
 func (s *sketch) isAnother(o *sketch) bool {
 	return s.identity == o.identity && s.identity != 0 &&
 		2*bits.OnesCount64(s.parts&o.parts) >= max(bits.OnesCount64(s.parts), bits.OnesCount64(o.parts))
@@ -143,7 +144,7 @@ func (l *aligner) release(match []counterpart) {
 	l.matches = l.matches[:len(l.matches)-len(match)]
 }
 
-// afford reports whether there is effort left to hash the elements, and takes it.
+// afford reports whether the remaining effort suffices to hash the elements, and takes it.
 func (l *aligner) afford(olds, news []int32) bool {
 	l.effort -= int(l.from.nodes[olds[len(olds)-1]].end - l.from.nodes[olds[0]].start)
 	l.effort -= int(l.to.nodes[news[len(news)-1]].end - l.to.nodes[news[0]].start)
@@ -157,7 +158,7 @@ func pairInOrder(match []counterpart, first, count int) {
 	}
 }
 
-// sketches describes elements. dst is overwritten.
+// sketches describes elements. It overwrites dst.
 func (t *tape) sketches(dst []sketch, elements []int32) []sketch {
 	dst = dst[:0]
 	for _, element := range elements {
@@ -198,18 +199,18 @@ func (t *tape) sketchObject(s *sketch, i int32) {
 	}
 }
 
-// identities are the members by which Kubernetes tells the elements of a list apart, the most telling first.
+// identities are the members by which Kubernetes identifies the elements of a list, the most specific first.
 var identities = [...]string{
 	"uid", "manager", "mountPath", "devicePath", "name", "type", "key", "id", "ip", "topologyKey", "containerPort", "port",
 }
 
 const (
 	managerRank = 1
-	// qualifier is the rank of the members that tell entries of one field manager apart.
+	// qualifier is the rank of the members that distinguish the entries of one field manager.
 	qualifier = 1000
 )
 
-// identityRank is the place of a key among the identities, or their number.
+// identityRank returns the place of a key among the identities, or their number.
 func identityRank(key []byte) int {
 	switch string(key) {
 	case "operation", "subresource":
@@ -223,7 +224,7 @@ func identityRank(key []byte) int {
 	return len(identities)
 }
 
-// worth is how much text it saves, by estimate, to edit one element into the other instead of removing and adding.
+// worth estimates how much text an edit of one element into the other saves, compared with removing and adding.
 func worth(x, y *sketch) int {
 	size := x.size + y.size
 	if x.isText(y) {
@@ -242,8 +243,8 @@ func worth(x, y *sketch) int {
 	return gain
 }
 
-// best aligns a short stretch so that the sum of what the pairs are worth is the greatest.
-func (l *aligner) best(s stretch) {
+// best aligns a short section so that the sum of the worth of its pairs is greatest.
+func (l *aligner) best(s section) {
 	n, m := len(s.olds), len(s.news)
 	width := m + 1
 	cells := l.table((n + 1) * width)
@@ -266,7 +267,7 @@ func (l *aligner) best(s stretch) {
 	}
 }
 
-// table gives cleared cells.
+// table returns cleared cells.
 func (l *aligner) table(size int) []int {
 	if cap(l.cells) < size {
 		l.cells = make([]int, size)

@@ -13,15 +13,15 @@ const maxCopied = 16 << 20
 var (
 	errTooDeep    = fmt.Errorf("the result is nested deeper than %d levels", maxDepth)
 	errCopied     = fmt.Errorf("the patch copies more than %d bytes", maxCopied)
-	errTestFailed = errors.New("the value is not the one that the test asks for")
+	errTestFailed = errors.New("the value differs from the value of the test")
 	errRemoveRoot = errors.New("the whole document cannot be removed")
 	errIntoItself = errors.New("a value cannot be moved into itself")
 )
 
-// Apply gives doc with a patch applied. Any patch of RFC 6902 is accepted, in any spelling: its text may have been through
-// jsonb. Members that the RFC does not name, such as "old", are ignored. Either all operations are applied or none; the
-// error names the one that cannot be, and wraps ErrNotFound if its path leads nowhere. Neither doc nor patch is changed; a
-// patch without operations gives doc itself.
+// Apply returns doc with a patch applied. It accepts any patch of RFC 6902, in any spelling: the text may have been
+// through jsonb. It ignores members that the RFC does not name, such as "old". It applies all operations or none. The
+// error names the operation that failed, and wraps ErrNotFound if its path does not exist. Apply changes neither doc
+// nor patch; for a patch without operations it returns doc itself.
 func Apply(doc Doc, patch []byte) (Doc, error) {
 	e := editor{doc: tapes.Get().(*tape), patch: tapes.Get().(*tape)}
 	defer e.doc.release()
@@ -43,8 +43,8 @@ func Apply(doc Doc, patch []byte) (Doc, error) {
 	return e.result(len(doc) + len(patch))
 }
 
-// An editor holds a document while it is edited: a tree of those containers that operations went through, with spans of
-// text for all the rest.
+// An editor holds a document while it is edited: a tree of the containers that operations went through. The rest stays
+// as spans of text.
 type editor struct {
 	doc, patch *tape
 	root       *value
@@ -52,7 +52,7 @@ type editor struct {
 	copied     int
 }
 
-// parsePatch reads the patch, and brings it into canonical form first if it is not.
+// parsePatch reads the patch. If the patch is not canonical, parsePatch brings it into canonical form first.
 func (e *editor) parsePatch(text []byte) error {
 	if err := e.patch.parse(text, maxDepth+wrapDepth); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (e *editor) apply(op *operation) error {
 	}
 }
 
-// fresh is a value that stands in the patch.
+// fresh returns a value of the patch.
 func (e *editor) fresh(i int32) *value {
 	e.depth += e.patch.deepest
 	v := &e.patch.parts.values.take(1)[0]
@@ -109,7 +109,7 @@ func (e *editor) fresh(i int32) *value {
 	return v
 }
 
-// find gives the value at a path.
+// find returns the value at a path.
 func (e *editor) find(path []token) (*value, error) {
 	v := e.root
 	for n, t := range path {
@@ -156,7 +156,7 @@ func (e *editor) add(path []token, v *value) error {
 	return nil
 }
 
-// slot gives the container that holds the value at a path, which is not empty, and the value's place there.
+// slot returns the container that holds the value at a path, which is not empty, and the value's place there.
 func (e *editor) slot(path []token) (parent *value, at int, err error) {
 	if parent, err = e.find(path[:len(path)-1]); err != nil {
 		return nil, 0, err
@@ -244,7 +244,7 @@ func (e *editor) test(path []token, want int32) error {
 	return err
 }
 
-// result writes the document that was edited.
+// result writes the edited document.
 func (e *editor) result(size int) (Doc, error) {
 	out, err := e.root.append(make([]byte, 0, size), 0)
 	if err != nil {

@@ -60,13 +60,13 @@ func TestApplyFollowsTheRFC(t *testing.T) {
 			got, err := patch.Apply(doc, ops)
 			require.NoError(t, err)
 			require.Equal(t, c.want, string(got))
-			require.Equal(t, string(canonical(t, c.doc)), string(doc), "the document is as it was")
-			require.Equal(t, c.ops, string(ops), "the patch is as it was")
+			require.Equal(t, string(canonical(t, c.doc)), string(doc), "the document is unchanged")
+			require.Equal(t, c.ops, string(ops), "the patch is unchanged")
 		})
 	}
 }
 
-func TestApplyRefusesAndSaysWhy(t *testing.T) {
+func TestApplyRejectsAPatchWithAReason(t *testing.T) {
 	const missing, other = true, false
 	for name, c := range map[string]struct {
 		doc, ops, problem string
@@ -129,7 +129,7 @@ func TestApplyRefusesAndSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "not in canonical form")
 }
 
-func TestApplyKeepsTheResultWithinTheLimitOfNesting(t *testing.T) {
+func TestApplyLimitsTheNestingOfTheResult(t *testing.T) {
 	deep := nested("[", "", "]", 9_999)
 	got, err := patch.Apply(patch.Doc(`{"a":1}`), []byte(`[{"op":"replace","path":"/a","value":`+deep+`}]`))
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestApplyKeepsTheResultWithinTheLimitOfNesting(t *testing.T) {
 	require.Equal(t, whole, string(got))
 }
 
-func TestMovesCannotNestWithoutEnd(t *testing.T) {
+func TestMovesCannotExceedTheLimitOfNesting(t *testing.T) {
 	wrap := `{"op":"add","path":"/b","value":{}},{"op":"move","from":"/a","path":"/b/a"},{"op":"move","from":"/b","path":"/a"},`
 	_, err := patch.Apply(patch.Doc(`{"a":1}`), []byte("["+strings.Repeat(wrap, 11_000)+`{"op":"test","path":"","value":1}]`))
 	require.ErrorContains(t, err, "nested deeper than 10000 levels")
@@ -157,13 +157,13 @@ func TestMovesCannotNestWithoutEnd(t *testing.T) {
 	require.Nil(t, got)
 }
 
-func TestCopiesCannotGrowWithoutEnd(t *testing.T) {
+func TestCopiesCannotExceedTheLimitOfSize(t *testing.T) {
 	double := `{"op":"copy","from":"","path":"/a"},{"op":"copy","from":"","path":"/b"},`
 	_, err := patch.Apply(patch.Doc(`{"a":1,"b":2}`), []byte("["+strings.Repeat(double, 30)+`{"op":"test","path":"/a","value":1}]`))
 	require.ErrorContains(t, err, "copies more than")
 }
 
-func TestManyOperationsOnOneHugeDocumentTakeNoQuadraticTime(t *testing.T) {
+func TestManyOperationsOnAHugeDocumentTakeNoQuadraticTime(t *testing.T) {
 	var ops, elements []string
 	for i := range 10_000 {
 		elements = append(elements, fmt.Sprintf(`{"name":"element-%05d","value":%d}`, i, i))
@@ -179,7 +179,7 @@ func TestManyOperationsOnOneHugeDocumentTakeNoQuadraticTime(t *testing.T) {
 	require.Equal(t, `{"items":[],"more":[`+strings.Repeat("1,", 9_999)+"1]}", string(got))
 }
 
-// PostgreSQL gives a jsonb back with other white space and another order of members, and with numbers written out.
+// PostgreSQL returns a jsonb with other white space and another order of members, and with numbers written out.
 func TestAPatchThatWentThroughJSONBGivesTheSameDoc(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := dialect{}.tree(t, 3)
@@ -192,7 +192,7 @@ func TestAPatchThatWentThroughJSONBGivesTheSameDoc(t *testing.T) {
 	})
 }
 
-// respelt spells the operations of a patch anew, but not their values.
+// respelt spells the operations of a patch in another way, but not their values.
 func respelt(t *rapid.T, ops []byte) []byte {
 	var list []string
 	for i := 0; ; i++ {
@@ -210,7 +210,7 @@ func respelt(t *rapid.T, ops []byte) []byte {
 	}
 }
 
-// This test leaves out the library's differences from the RFC; the tables above cover them:
+// This test omits the library's differences from the RFC. The tables above cover them:
 //
 //   - An empty token means the container itself.
 //   - An index may have a sign or leading zeros.
@@ -242,7 +242,7 @@ func TestRandomPatchesApplyAsWithTheLibrary(t *testing.T) {
 	require.NotZero(t, applied)
 }
 
-// locations are the pointers to all places in a tree but the root, and to some without a value.
+// locations returns the pointers to all places in a tree except the root, and to some places without a value.
 func locations(v tree, at string) []string {
 	pointers := []string{at + "/a", at + "/0"}
 	switch v := v.(type) {

@@ -1,12 +1,12 @@
 package patch
 
-// An arena hands out memory that is taken back all at once.
+// An arena allocates memory that is released all at once.
 type arena[T any] struct {
 	block []T
 	used  int
 }
 
-// take gives n zero values. Memory that was taken before stays in its place.
+// take returns n zero values. Values that were taken before stay at their addresses.
 func (a *arena[T]) take(n int) []T {
 	if a.used+n > len(a.block) {
 		a.block, a.used = make([]T, max(n, 2*len(a.block), 64)), 0
@@ -15,7 +15,7 @@ func (a *arena[T]) take(n int) []T {
 	return a.block[a.used-n : a.used : a.used]
 }
 
-// reset takes everything back. Nothing that was taken may be used any more.
+// reset releases everything. No value that was taken may be used after it.
 func (a *arena[T]) reset() {
 	if len(a.block) > maxKept {
 		a.block = nil

@@ -13,10 +13,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// benchmarkSizes names the series measured; the benchmarks take two neighbouring versions from the middle of each.
+// benchmarkSizes names the measured series; the benchmarks take two neighbouring versions from the middle of each.
 var benchmarkSizes = []string{"pod-small", "pod", "event"}
 
-// neighbours gives two versions of an object as the API server served them, one after the other.
+// neighbours returns two successive versions of an object, as the API server served them.
 func neighbours(b *testing.B, name string) (before, after []byte) {
 	versions := series(b, name)
 	middle := len(versions) / 2

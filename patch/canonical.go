@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// A Doc is one JSON value as canonical text: two Docs hold equal values if and only if their bytes are equal. A Doc is
-// never changed in place, by this package or by those who hold one, so Docs may share memory.
+// A Doc is one JSON value as canonical text: two Docs hold equal values if and only if their bytes are equal. No code
+// changes a Doc in place, so Docs may share memory.
 type Doc []byte
 
 var errNotCanonical = errors.New("the text is not in canonical form")
 
-// Canonical gives the canonical form of a JSON text. The error names the byte at which the text is not JSON, is nested
-// deeper than 10,000 levels, or is longer than 1 GiB.
+// Canonical returns the canonical form of a JSON text. The error names the byte at which the text is not JSON, is
+// nested deeper than 10,000 levels, or is longer than 1 GiB.
 func Canonical(text []byte) (Doc, error) {
 	return AppendCanonical(nil, text)
 }
 
-// AppendCanonical appends the canonical form of a JSON text to dst. After an error dst is as it was.
+// AppendCanonical appends the canonical form of a JSON text to dst. After an error dst is unchanged.
 func AppendCanonical(dst, text []byte) ([]byte, error) {
 	t := tapes.Get().(*tape)
 	defer t.release()
@@ -29,7 +29,7 @@ func AppendCanonical(dst, text []byte) ([]byte, error) {
 	return t.appendNode(slices.Grow(dst, len(t.span(0))), 0), nil
 }
 
-// Digest is the first 16 bytes of the SHA-256 of a Doc. Equal values have equal digests.
+// Digest returns the first 16 bytes of the SHA-256 of a Doc. Equal values have equal digests.
 func Digest(doc Doc) [16]byte {
 	sum := sha256.Sum256(doc)
 	return [16]byte(sum[:16])

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestCanonicalSpellsEachValueInOneWay(t *testing.T) {
+func TestCanonicalHasOneSpellingForEachValue(t *testing.T) {
 	for name, c := range map[string]struct{ in, out string }{
 		"white space goes":               {" { \"a\" :\r\n[ 1 ,\t2 ] } ", `{"a":[1,2]}`},
 		"members are sorted by bytes":    {`{"b":1,"a":2,"é":3,"B":4,"ab":5,"a!":6}`, `{"B":4,"a":2,"a!":6,"ab":5,"b":1,"é":3}`},
@@ -53,7 +53,7 @@ func TestCanonicalSpellsEachValueInOneWay(t *testing.T) {
 	}
 }
 
-func TestCanonicalRefusesTextThatIsNotJSONAndSaysWhere(t *testing.T) {
+func TestCanonicalRejectsTextThatIsNotJSONAndNamesTheByte(t *testing.T) {
 	for in, problem := range map[string]string{
 		"":                   "byte 0: unexpected end",
 		"  ":                 "byte 2: unexpected end",
@@ -110,7 +110,7 @@ func TestLongObjectsAreSorted(t *testing.T) {
 	require.Equal(t, "{"+strings.Join(sorted, ",")+"}", string(canonical(t, "{"+strings.Join(members, ",")+"}")))
 }
 
-func TestAppendCanonicalLeavesWhatIsThereAlone(t *testing.T) {
+func TestAppendCanonicalKeepsTheBeginningOfItsBuffer(t *testing.T) {
 	before := []byte("before")
 	after, err := patch.AppendCanonical(before, []byte(`{"b":1,"a":2}`))
 	require.NoError(t, err)

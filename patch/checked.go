@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-var errNotGiven = errors.New("applied to the old document, it does not give the new one")
+var errWrongResult = errors.New("the patch does not turn the old document into the new one")
 
-// AppendRebasedDiff is AppendDiff from a document with another value at a pointer, if it has a value there; Set gives that
-// document. It writes over from. Afterwards only the parts of from beside that value may be used.
+// AppendRebasedDiff is AppendDiff from a document that has another value at a pointer, if from has a value there; Set
+// returns that document. It overwrites from. After the call, only the parts of from outside that value may be used.
 //
-// The appended patch is proved: its text is read again and applied, operation by operation as by Apply. The result is compared
-// with to, byte for byte. An error means that the patch is wrong, or that a document or the pointer is invalid; then dst is as
-// it was.
+// AppendRebasedDiff proves the patch. It reads the patch's text again and applies it, operation by operation, as Apply
+// does. It compares the result with to, byte for byte. An error means that the patch is wrong, or that a document or
+// the pointer is invalid. After an error dst is unchanged.
 //
-// The proof takes about a third of the time of Apply. from was read for the diff already, and the result is compared in its
-// parts, without putting it together.
+// The proof takes about a third of the time of Apply, because from was already read for the diff, and the result is
+// compared in its parts without being written.
 func AppendRebasedDiff(dst []byte, from, to Doc, pointer string, value Doc) ([]byte, error) {
 	d := differs.Get().(*differ)
 	defer d.release()
@@ -36,8 +36,8 @@ func AppendRebasedDiff(dst []byte, from, to Doc, pointer string, value Doc) ([]b
 	return out, nil
 }
 
-// base reads the document from which the diff is made, and sets a value in it. The nodes stay right where a text takes the place of one as long, and neither
-// has nodes within.
+// base reads the old document of the diff, and sets a value in it. The nodes stay valid if a text replaces another of
+// the same length, and neither has nodes inside.
 func (d *differ) base(from Doc, pointer string, value Doc) error {
 	if err := d.from.parseDoc(from); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (d *differ) base(from Doc, pointer string, value Doc) error {
 
 func isLeaf(first byte) bool { return first != '{' && first != '[' }
 
-// lookup finds the node of the value that tokens lead to, or none.
+// lookup returns the node of the value that tokens lead to, or none.
 func (t *tape) lookup(tokens []string) int32 {
 	node := int32(0)
 	for _, token := range tokens {
@@ -73,7 +73,7 @@ func (t *tape) lookup(tokens []string) int32 {
 	return node
 }
 
-// child gives the node of the member or element that a token names, or none.
+// child returns the node of the member or element that a token names, or none.
 func (t *tape) child(parent int32, token string) int32 {
 	end := t.nodes[parent].next
 	switch t.kind(parent) {
@@ -95,7 +95,7 @@ func (t *tape) child(parent int32, token string) int32 {
 	return none
 }
 
-// check applies a patch to the document that was compared, and compares what it gives.
+// check applies a patch to the old document, and compares the result with to.
 func (d *differ) check(patch []byte, to Doc) error {
 	e := editor{doc: &d.from, patch: &d.patch}
 	if err := e.parsePatch(patch); err != nil {
@@ -106,12 +106,12 @@ func (d *differ) check(patch []byte, to Doc) error {
 		return err
 	}
 	if rest, ok := e.root.strip(to); !ok || len(rest) > 0 {
-		return fmt.Errorf("patch: check: %w", errNotGiven)
+		return fmt.Errorf("patch: check: %w", errWrongResult)
 	}
 	return nil
 }
 
-// strip takes what append would write from the beginning of a text. It is false if the text begins otherwise.
+// strip removes from the beginning of a text what append would write. It returns false if the text begins otherwise.
 func (v *value) strip(text []byte) (rest []byte, ok bool) {
 	if !v.opened {
 		return bytes.CutPrefix(text, v.src.span(v.node))
@@ -133,7 +133,7 @@ func (v *value) strip(text []byte) (rest []byte, ok bool) {
 	return stripByte(text, kind+2)
 }
 
-// strip takes a member of a container of that kind.
+// strip removes a member of a container of that kind.
 func (m *member) strip(text []byte, kind byte) (rest []byte, ok bool) {
 	if kind == '{' {
 		n := len(m.key)

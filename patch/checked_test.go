@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestACheckFindsWhatApplyingAndComparingFinds damages patches bit by bit: some give the new document all the same.
-func TestACheckFindsWhatApplyingAndComparingFinds(t *testing.T) {
+// TestTheCheckFindsTheSameErrorsAsApplyAndCompare damages patches bit by bit. Some damaged patches still make the new
+// document.
+func TestTheCheckFindsTheSameErrorsAsApplyAndCompare(t *testing.T) {
 	refused := 0
 	for _, name := range []string{"deployment", "event", "pod-small"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
@@ -47,7 +48,7 @@ func checkDamaged(t *testing.T, before, after []byte) (refused int) {
 	return refused
 }
 
-func TestACheckComparesAllOfTheDocument(t *testing.T) {
+func TestTheCheckComparesTheWholeDocument(t *testing.T) {
 	from := Doc(`{"a":[1,2],"b":{"c":"d"},"e":1}`)
 	change := []byte(`[{"op":"add","path":"/a/0","value":0},{"old":"d","op":"replace","path":"/b/c","value":"f"}]`)
 	to, err := Apply(from, change)
@@ -56,12 +57,12 @@ func TestACheckComparesAllOfTheDocument(t *testing.T) {
 	require.NoError(t, d.from.parseDoc(from))
 	require.NoError(t, d.check(change, to))
 	for i := range to {
-		require.ErrorIs(t, d.check(change, to[:i]), errNotGiven, "cut")
+		require.ErrorIs(t, d.check(change, to[:i]), errWrongResult, "cut")
 		other := bytes.Clone(to)
 		other[i]++
-		require.ErrorIs(t, d.check(change, other), errNotGiven, "byte %d", i)
+		require.ErrorIs(t, d.check(change, other), errWrongResult, "byte %d", i)
 	}
-	require.ErrorIs(t, d.check(change, append(to, ' ')), errNotGiven)
+	require.ErrorIs(t, d.check(change, append(to, ' ')), errWrongResult)
 }
 
 func BenchmarkRebasedDiff(b *testing.B) {
@@ -104,8 +105,8 @@ func BenchmarkRebasedDiff(b *testing.B) {
 	}
 }
 
-// A value that is none makes a patch of which the new document does not come.
-func TestARebasedDiffThatDoesNotGiveTheNewDocumentIsAnError(t *testing.T) {
+// With a value that is no JSON, the patch does not make the new document.
+func TestARebasedDiffThatDoesNotMakeTheNewDocumentIsAnError(t *testing.T) {
 	dst := []byte("before")
 	out, err := AppendRebasedDiff(dst, Doc(`{"a":"xy"}`), Doc(`{"a":"z"}`), "/a", Doc(`"",1`))
 	require.Error(t, err)

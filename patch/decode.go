@@ -12,13 +12,15 @@ import (
 
 var errNumber = errors.New("a number is too large for a float64")
 
-// Decode makes Go values of a JSON text by the rules of k8s.io/apimachinery/pkg/util/json: nil, bool, string, int64, float64, []any and
-// map[string]any. A number is an int64 if it is spelt without point and exponent and fits, else a float64. U+FFFD stands for each
-// lone surrogate and each byte that is not UTF-8. Of members with one key the last counts.
+// Decode returns the Go values of a JSON text, by the rules of k8s.io/apimachinery/pkg/util/json: nil, bool, string,
+// int64, float64, []any and map[string]any. A number is an int64 if it has neither point nor exponent and fits;
+// otherwise it is a float64. U+FFFD stands for each lone surrogate and each byte that is not UTF-8. If members share a
+// key, the last one counts.
 //
-// Strings share one copy of the text: a caller that keeps a few of them for long clones them, or keeps all.
+// Strings share one copy of the text. A caller that keeps only a few of them for long should clone them.
 //
-// The error says at which byte the text is not JSON or is nested deeper than 10,000 levels, or that a number is too large for a float64.
+// The error names the byte at which the text is not JSON or is nested deeper than 10,000 levels, or says that a number
+// is too large for a float64.
 func Decode(doc Doc) (any, error) {
 	d := decoders.Get().(*decoder)
 	defer d.release()
@@ -30,7 +32,7 @@ func Decode(doc Doc) (any, error) {
 	return nil, fmt.Errorf("patch: decode: %w", d.problem())
 }
 
-// problem says why the text could not be decoded. If it is no JSON, a tape says where.
+// problem returns why the text could not be decoded. If it is not JSON, a tape finds the place.
 func (d *decoder) problem() error {
 	t := tapes.Get().(*tape)
 	defer t.release()
@@ -40,15 +42,15 @@ func (d *decoder) problem() error {
 	return errNumber
 }
 
-// A decoder makes Go values of a text in one pass, without a tape: nothing is asked twice. Its methods give the position after what they
-// read, or -1.
+// A decoder makes the Go values of a text in one pass, without a tape, and reads no byte twice. Its methods return the
+// position after what they read, or -1.
 type decoder struct {
 	text   []byte
 	copied string // the text, in memory of its own
 	valid  bool   // the text is UTF-8
 	depth  int    // of the container being read
-	read   []pair // what the containers being read hold so far, innermost last: maps and slices are made when their size is known
-	most   int    // of read that was used
+	read   []pair // content of the containers being read, innermost last: maps and slices are made when their size is known
+	most   int    // the largest used length of read
 	spelt  []byte // the string with escapes that is being read
 }
 
@@ -69,7 +71,7 @@ func (d *decoder) release() {
 	}
 }
 
-// take gives what was read since base. It is good until more is read.
+// take returns what was read since base. The result is valid until more is read.
 func (d *decoder) take(base int) []pair {
 	taken := d.read[base:]
 	d.most = max(d.most, len(d.read))
@@ -217,7 +219,7 @@ func (d *decoder) str(pos int) (string, int) {
 	return d.respell(d.text[pos+1 : end-1]), end
 }
 
-// respell gives the characters that a string's text means.
+// respell returns the characters that a string's text means.
 func (d *decoder) respell(text []byte) string {
 	d.spelt = d.spelt[:0]
 	for i := 0; ; {

@@ -12,7 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// requireDecodesAsKubernetes compares Decode with the decoder of apimachinery, which is client-go's. Both get the text, canonical or not.
+// requireDecodesAsKubernetes compares Decode with the decoder of apimachinery, which client-go uses. Both get the text,
+// canonical or not.
 func requireDecodesAsKubernetes(t require.TestingT, text []byte) {
 	got, err := patch.Decode(text)
 	var want any
@@ -25,7 +26,7 @@ func requireDecodesAsKubernetes(t require.TestingT, text []byte) {
 	require.Equal(t, want, got, "%q", text)
 }
 
-func TestDecodeGivesWhatKubernetesWould(t *testing.T) {
+func TestDecodeReturnsTheSameAsKubernetes(t *testing.T) {
 	for _, name := range kubernetesSeries {
 		for _, text := range series(t, name) {
 			requireDecodesAsKubernetes(t, text)
@@ -39,7 +40,7 @@ func TestDecodeGivesWhatKubernetesWould(t *testing.T) {
 	})
 }
 
-func TestDecodeGivesNumbersTheirType(t *testing.T) {
+func TestDecodeReturnsTheTypeOfANumber(t *testing.T) {
 	for text, want := range map[string]any{
 		"0":                       int64(0),
 		"-0":                      int64(0),
@@ -68,7 +69,7 @@ func TestDecodeGivesNumbersTheirType(t *testing.T) {
 	}
 }
 
-func TestDecodeReadsWhateverAStringMayHold(t *testing.T) {
+func TestDecodeReadsEveryKindOfString(t *testing.T) {
 	for text, want := range map[string]any{
 		`""`:                             "",
 		`"\"\\\/\b\f\n\r\t\u0000\u00e9"`: "\"\\/\b\f\n\r\t\x00é",
@@ -88,7 +89,7 @@ func TestDecodeReadsWhateverAStringMayHold(t *testing.T) {
 	}
 }
 
-func TestDecodeEndsWhereKubernetesDoes(t *testing.T) {
+func TestDecodeHasTheSameLimitsAsKubernetes(t *testing.T) {
 	for _, depth := range []int{10_000, 10_001} {
 		for _, pair := range []string{"[]", "{}"} {
 			open, shut := pair[:1], pair[1:]

@@ -7,14 +7,15 @@ import (
 	"sync"
 )
 
-// Diff gives the RFC 6902 patch that turns one Doc into another, in the order of the text. It uses add, remove and replace, and
-// move for array elements that have another place. remove and replace have a member "old" with the old value. Equal Docs give
-// []. The patch is canonical itself. An error means that one of the two is not a Doc.
+// Diff returns the RFC 6902 patch that turns one Doc into another, in the order of the text. It uses add, remove and
+// replace, and move for array elements that have another place. The operations remove and replace have a member "old"
+// with the old value. For equal Docs the patch is []. The patch is canonical itself. The error says which of the two is
+// not a Doc.
 func Diff(from, to Doc) ([]byte, error) {
 	return AppendDiff(nil, from, to)
 }
 
-// AppendDiff appends to dst what Diff gives. After an error dst is as it was.
+// AppendDiff appends the result of Diff to dst. After an error dst is unchanged.
 func AppendDiff(dst []byte, from, to Doc) ([]byte, error) {
 	if bytes.Equal(from, to) && len(from) > 0 {
 		return append(dst, "[]"...), nil
@@ -27,7 +28,7 @@ func AppendDiff(dst []byte, from, to Doc) ([]byte, error) {
 	return d.diff(dst, to)
 }
 
-// diff appends the patch from the document that was read to another.
+// diff appends the patch from the document that was read to another document.
 func (d *differ) diff(dst []byte, to Doc) ([]byte, error) {
 	if err := d.to.parseNext(to, &d.from); err != nil {
 		return dst, fmt.Errorf("patch: diff: new document: %w", err)
@@ -40,16 +41,16 @@ func (d *differ) diff(dst []byte, to Doc) ([]byte, error) {
 // differs keeps the memory of differs between calls.
 var differs = sync.Pool{New: func() any { return new(differ) }}
 
-// A differ plans a patch first and writes it afterwards, so that it can drop a plan for a cheaper one at no cost. The time is
-// proportional to the size of the two documents, with n·log(n) for long arrays.
+// A differ first plans a patch and then writes it, so that it can replace a plan by a cheaper one without cost. The
+// time is proportional to the size of the two documents, with n·log(n) for long arrays.
 type differ struct {
 	from, to tape
-	patch    tape // read again, to be checked
+	patch    tape // the patch, read again for the check
 	edits    []edit
 	segments []segment
 	elements []int32 // nodes of the elements of the arrays being compared, innermost last
 	aligner  aligner
-	same     sameStretch
+	same     equalRun
 }
 
 type editKind uint8
@@ -65,31 +66,31 @@ const (
 type edit struct {
 	kind     editKind
 	path     int32 // index of the path's last segment
-	from, to int32 // nodes of the old value and of the new one; of a move, from is the index of the last segment of the old place
+	from, to int32 // nodes of the old and the new value; for a move, from is the index of the old path's last segment
 }
 
-// A segment is the last token of a path, behind the path that parent ends.
+// A segment is the last token of a path; parent is the path before it.
 type segment struct {
 	parent int32
 	index  int32 // in an array
 	length int32 // of the text of the whole path, escapes included
 	key    int32 // node of the key in one of the documents; 0 in an array
-	added  bool  // the key stands in the new document
+	added  bool  // the key is in the new document
 }
 
 // rootPath is the empty path.
 const rootPath int32 = -1
 
-// A sameStretch remembers where two documents, laid over each other at a distance, first differ. With it values that are
-// nested in each other are compared byte by byte once, not once per level.
-type sameStretch struct {
+// An equalRun remembers where two documents, compared at an offset, first differ. With it, values that are nested in
+// each other are compared byte by byte once, and not once per level.
+type equalRun struct {
 	shift    int32
 	from, to int32
 }
 
 func (d *differ) reset() {
 	d.edits, d.segments, d.elements = d.edits[:0], d.segments[:0], d.elements[:0]
-	d.same = sameStretch{from: 1}
+	d.same = equalRun{from: 1}
 	d.aligner.reset(&d.from, &d.to)
 }
 
@@ -116,11 +117,11 @@ func (d *differ) equal(a, b int32) bool {
 	if bytes.Equal(before, after) {
 		return true
 	}
-	d.same = sameStretch{shift, x.start, x.start + int32(mismatch(before, after))}
+	d.same = equalRun{shift, x.start, x.start + int32(mismatch(before, after))}
 	return false
 }
 
-// mismatch gives the index of the first byte in which two texts of one length differ.
+// mismatch returns the index of the first byte in which two texts of one length differ.
 func mismatch(x, y []byte) int {
 	i := 0
 	for i+64 <= len(x) && bytes.Equal(x[i:i+64], y[i:i+64]) {
@@ -132,8 +133,8 @@ func mismatch(x, y []byte) int {
 	return i
 }
 
-// value plans what turns node a into node b, which stand at path and differ, and gives the length of the operations. It is
-// never more than that of replacing a with b.
+// value plans the edits that turn node a into node b, which are at path and differ. It returns the length of the
+// operations, which is never more than that of replacing a with b.
 func (d *differ) value(a, b, path int32) int {
 	edits, segments := len(d.edits), len(d.segments)
 	whole := edit{editReplace, path, a, b}
@@ -177,7 +178,7 @@ func (d *differ) object(a, b, path int32) (cost int) {
 	return cost
 }
 
-// compareKeys orders the next members of two objects; one that has no more comes last.
+// compareKeys orders the next members of two objects; an object without more members comes last.
 func (d *differ) compareKeys(i, iEnd, j, jEnd int32) int {
 	switch {
 	case i == iEnd:
@@ -188,8 +189,8 @@ func (d *differ) compareKeys(i, iEnd, j, jEnd int32) int {
 	return bytes.Compare(d.from.key(i), d.to.key(j))
 }
 
-// array plans the edits between two arrays. Paired elements are moved if necessary and edited in place; the others are removed
-// and added. Indices count what earlier operations have left, so they are those of the new array.
+// array plans the edits between two arrays. Paired elements are moved if necessary and edited in place; the others are
+// removed and added. Each index counts the elements after the earlier operations, so it is an index of the new array.
 func (d *differ) array(a, b, path int32) (cost int) {
 	base := len(d.elements)
 	first, olds, news := d.window(a, b)
@@ -227,8 +228,8 @@ func (d *differ) array(a, b, path int32) (cost int) {
 	return cost
 }
 
-// moveBack moves the first of the elements that are still to be edited. It goes behind all that come before it in the new
-// array. It does not cross then: counterparts that do not cross ascend.
+// moveBack moves the first of the unedited elements behind all elements that precede it in the new array. After that it
+// does not cross, because counterparts that do not cross ascend.
 func (d *differ) moveBack(olds []int32, match []counterpart, path, index int32) (cost int) {
 	place, behind := match[0].place(), 0
 	for k, m := range match[1:] {
@@ -240,7 +241,7 @@ func (d *differ) moveBack(olds []int32, match []counterpart, path, index int32) 
 		}
 	}
 	match[0] = counterpart(place)
-	if behind > 0 { // else what comes before it is added, or moved here
+	if behind > 0 { // otherwise the elements before it are added, or moved here
 		cost = d.plan(edit{editMove, d.element(path, index+int32(behind)), d.element(path, index), 0})
 		rotate(olds[:behind+1], 1)
 		rotate(match[:behind+1], 1)
@@ -258,14 +259,15 @@ func (d *differ) moveHere(olds []int32, match []counterpart, path, index int32) 
 	return cost
 }
 
-// rotate brings the element at index n to the front, and those before it to the end.
+// rotate brings the element at index n to the front, and the elements before it to the end.
 func rotate[T any](s []T, n int) {
 	slices.Reverse(s[:n])
 	slices.Reverse(s[n:])
 	slices.Reverse(s)
 }
 
-// window gives the elements of two arrays without the equal ones at the beginning, whose number is first, and at the end.
+// window returns the elements of two arrays without the equal ones at the beginning and at the end. first counts those
+// at the beginning.
 func (d *differ) window(a, b int32) (first int, olds, news []int32) {
 	i, iEnd := a+1, d.from.nodes[a].next
 	j, jEnd := b+1, d.to.nodes[b].next

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestDiffSaysWhatHappened(t *testing.T) {
+func TestDiffDescribesTheChange(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"nothing":                       {`{"a":1}`, `{"a":1}`, `[]`},
 		"a member replaced":             {`{"spec":{"replicas":3}}`, `{"spec":{"replicas":5}}`, `[{"old":3,"op":"replace","path":"/spec/replicas","value":5}]`},
@@ -44,7 +44,7 @@ func TestDiffSaysWhatHappened(t *testing.T) {
 	}
 }
 
-// long stretches the strings of one letter, so that replacing all is not the shorter way.
+// long lengthens the strings of one letter, so that replacing everything is not the shorter way.
 func long(s string) string {
 	for _, letter := range "abcdex" {
 		s = strings.ReplaceAll(s, fmt.Sprintf(`"%c"`, letter), `"`+strings.Repeat(string(letter), 40)+`"`)
@@ -52,7 +52,7 @@ func long(s string) string {
 	return s
 }
 
-// operations gives those of a patch as "op path", with from between the two where there is one.
+// operations returns the operations of a patch as "op path", with from between the two if there is one.
 func operations(t require.TestingT, ops []byte) []string {
 	var list []struct{ Op, From, Path string }
 	require.NoError(t, json.Unmarshal(ops, &list))
@@ -160,7 +160,7 @@ func TestDiffEditsTheElementsOfKubernetesLists(t *testing.T) {
 	}
 }
 
-// roundTrip gives the patch between two Docs after checking all that must hold of it.
+// roundTrip returns the patch between two Docs after checking everything that it guarantees.
 func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	ops, err := patch.Diff(from, to)
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	require.Equal(t, string(to), string(got), "%s", ops)
 	got, err = patch.Apply(to, inverse(t, ops))
 	require.NoError(t, err)
-	require.Equal(t, string(from), string(got), "with its old members a patch can be undone: %s", ops)
+	require.Equal(t, string(from), string(got), "a patch can be undone with its old members: %s", ops)
 	whole := fmt.Sprintf(`[{"old":%s,"op":"replace","path":"","value":%s}]`, from, to)
 	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all: %s %s", whole, ops)
 	checked, err := patch.AppendRebasedDiff([]byte("before"), bytes.Clone(from), to, "/nowhere/at all", patch.Doc("1"))
@@ -187,7 +187,7 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// inverse undoes a patch of Diff: it holds in "old" all that is needed.
+// inverse undoes a patch of Diff: "old" holds everything that is needed.
 func inverse(t require.TestingT, ops []byte) []byte {
 	var list []operation
 	require.NoError(t, json.Unmarshal(ops, &list))
@@ -211,7 +211,7 @@ func inverse(t require.TestingT, ops []byte) []byte {
 	return []byte("[" + strings.Join(undone, ",") + "]")
 }
 
-func TestDiffThenApplyGivesTheNewValueAndBack(t *testing.T) {
+func TestApplyOfADiffMakesTheNewValueAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := dialect{}.tree(t, 4)
 		w := dialect{}.mutate(t, v)
@@ -221,10 +221,10 @@ func TestDiffThenApplyGivesTheNewValueAndBack(t *testing.T) {
 	})
 }
 
-// The library keeps keys and strings as Go strings, and so loses lone surrogates and bytes that are not UTF-8. It takes an
-// empty key for the container itself, and can replace the root only by an object or array. All that it can represent, our
-// patches must change in the same way.
-func TestDiffAppliedByTheLibraryGivesTheNewValue(t *testing.T) {
+// The library keeps keys and strings as Go strings, and so loses lone surrogates and bytes that are not UTF-8. It takes
+// an empty key for the container itself, and can replace the root only by an object or array. In all other cases it
+// must get the same result.
+func TestADiffAppliedByTheLibraryMakesTheNewValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := dialect{foreign: true}
 		v := d.container(t, 4)
@@ -248,7 +248,7 @@ func applyForeign(doc, ops []byte) ([]byte, error) {
 	return p.ApplyWithOptions(doc, options)
 }
 
-func TestLivesOfKubernetesObjectsFoldFromTheirPatches(t *testing.T) {
+func TestKubernetesObjectsFoldFromTheirPatches(t *testing.T) {
 	for _, name := range kubernetesSeries {
 		versions := series(t, name)
 		before := canonical(t, versions[0])
@@ -288,7 +288,7 @@ func TestKubernetesObjectsChangedAtRandomRoundTrip(t *testing.T) {
 	}
 }
 
-// Quadratic work on these would take longer than any test may.
+// Quadratic work on these would exceed the time limit of any test.
 func TestADiffOfHugeValuesTakesNoQuadraticTime(t *testing.T) {
 	numbers := func(n int, f func(int) string) string {
 		parts := make([]string, n)
@@ -330,7 +330,7 @@ func TestADiffOfHugeValuesTakesNoQuadraticTime(t *testing.T) {
 	}
 }
 
-func TestFewChangesInAHugeArrayGiveAFewOperations(t *testing.T) {
+func TestFewChangesInAHugeArrayNeedFewOperations(t *testing.T) {
 	elements := make([]string, 10_000)
 	for i := range elements {
 		elements[i] = fmt.Sprintf(`{"addresses":["10.0.%d.%d"],"conditions":{"ready":true},"nodeName":"node-%d"}`, i/256, i%256, i%40)
@@ -343,7 +343,7 @@ func TestFewChangesInAHugeArrayGiveAFewOperations(t *testing.T) {
 	require.Equal(t, []string{"add /100", "remove /5001", "replace /9000/conditions/ready"}, operations(t, ops))
 }
 
-func TestDiffRefusesTextThatIsNoDoc(t *testing.T) {
+func TestDiffRejectsTextThatIsNoDoc(t *testing.T) {
 	for _, bad := range []string{"", "{", `{"b":1,"a":2}`, "[1, 2]", `"\u0041"`, "1.0", "1e2", " 1", `{"a":1,"a":2}`} {
 		_, err := patch.Diff(patch.Doc(bad), patch.Doc("1"))
 		require.ErrorContains(t, err, "old document", bad)
@@ -355,7 +355,7 @@ func TestDiffRefusesTextThatIsNoDoc(t *testing.T) {
 	}
 }
 
-func TestARebasedDiffIsThatOfTheDocumentWithTheValueSet(t *testing.T) {
+func TestARebasedDiffEqualsTheDiffOfTheDocumentWithTheValueSet(t *testing.T) {
 	docs := []patch.Doc{
 		canonical(t, `{"metadata":{"name":"a","resourceVersion":"10","uid":"u"},"spec":[1,{"resourceVersion":"x"}]}`),
 		canonical(t, `{"metadata":{"name":"a","resourceVersion":"11","uid":"u"},"spec":[2,{"resourceVersion":"x"}]}`),
@@ -386,7 +386,7 @@ func TestARebasedDiffIsThatOfTheDocumentWithTheValueSet(t *testing.T) {
 	}
 }
 
-func TestAppendDiffLeavesWhatIsThereAlone(t *testing.T) {
+func TestAppendDiffKeepsTheBeginningOfItsBuffer(t *testing.T) {
 	got, err := patch.AppendDiff([]byte("before"), patch.Doc("1"), patch.Doc("1"))
 	require.NoError(t, err)
 	require.Equal(t, "before[]", string(got))

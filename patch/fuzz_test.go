@@ -24,8 +24,8 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := bytes.Clone(in)
 		doc, err := patch.Canonical(in)
-		require.Equal(t, before, in, "the text is as it was")
-		require.Equal(t, json.Valid(in), err == nil, "what is JSON is as encoding/json says: %v", err)
+		require.Equal(t, before, in, "the text is unchanged")
+		require.Equal(t, json.Valid(in), err == nil, "it accepts the same texts as encoding/json: %v", err)
 		if err != nil {
 			return
 		}
@@ -51,15 +51,15 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		before := bytes.Clone(in)
 		requireDecodesAsKubernetes(t, in)
-		require.Equal(t, before, in, "the text is as it was")
+		require.Equal(t, before, in, "the text is unchanged")
 		if doc, err := patch.Canonical(in); err == nil {
 			requireDecodesAsKubernetes(t, doc)
 		}
 	})
 }
 
-// representable leaves out what encoding/json reads as U+FFFD: lone surrogates and bytes that are not UTF-8. Keys that differ
-// in these only become one.
+// representable reports whether encoding/json reads no part of the text as U+FFFD. It reads lone surrogates and bytes
+// that are not UTF-8 so, and merges keys that differ only in these.
 func representable(text []byte) bool {
 	return utf8.Valid(text) && !bytes.Contains(bytes.ToLower(text), []byte(`\ud`))
 }
@@ -73,7 +73,7 @@ func FuzzDiff(f *testing.F) {
 		f.Add(versions[0], versions[1])
 	}
 	f.Fuzz(func(t *testing.T, one, other []byte) {
-		_, _ = patch.Diff(one, other) // Any of these may only give an error.
+		_, _ = patch.Diff(one, other) // At worst this returns an error.
 		from, err := patch.Canonical(one)
 		if err != nil {
 			return
@@ -110,7 +110,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// FuzzDocs gives what is no Doc to the functions that trust theirs to be one: they may answer anything, and must answer.
+// FuzzDocs passes texts that are no Docs to the functions that trust their Doc. They may return anything, but must
+// return.
 func FuzzDocs(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed), "/a/*")

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The values that properties are about. A tree is nil, bool, number, text, []tree or object. It is the meaning of a JSON text;
-// spell writes it in any of the ways that JSON has for it.
+// The values of the properties. A tree is nil, bool, number, text, []tree or object. It is the meaning of a JSON text;
+// spell writes it in any of the ways that JSON allows.
 type (
 	tree   any
 	object map[text]tree
@@ -20,9 +20,9 @@ type (
 	text   string // JSON string without quotes, with every unusual character escaped: one spelling per meaning
 )
 
-// dialect bounds what is generated.
+// dialect bounds the generated values.
 type dialect struct {
-	foreign bool // only what encoding/json and evanphx/json-patch represent as the RFCs say
+	foreign bool // only values that encoding/json and evanphx/json-patch represent as the RFCs say
 }
 
 func (d dialect) tree(t *rapid.T, depth int) tree {
@@ -46,7 +46,7 @@ func (d dialect) tree(t *rapid.T, depth int) tree {
 	}
 }
 
-// container is a tree whose root is an array or an object.
+// container returns a tree whose root is an array or an object.
 func (d dialect) container(t *rapid.T, depth int) tree {
 	if rapid.Bool().Draw(t, "array") {
 		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) tree { return d.tree(t, depth-1) }), 0, 6).Draw(t, "elements")
@@ -106,8 +106,8 @@ func (d dialect) number(t *rapid.T) number {
 	).Draw(t, "number"))
 }
 
-// value is the number as an integer without trailing zeros and a power of ten: one form for each value. It uses big fractions
-// and not the code under test.
+// value returns the number as an integer without trailing zeros and a power of ten: one form for each value. It uses
+// big fractions and not the code under test.
 func (n number) value() string {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(n))+"e0", "e")
 	exponent, _, _ = strings.Cut(strings.TrimPrefix(exponent, "+"), "e")
@@ -126,7 +126,7 @@ func (n number) value() string {
 	return m.Num().String() + "e" + e.String()
 }
 
-// meaning is equal for two trees if and only if they are the same value.
+// meaning returns equal texts for two trees if and only if they are the same value.
 func meaning(v tree) string {
 	switch v := v.(type) {
 	case number:
@@ -149,7 +149,7 @@ func meaning(v tree) string {
 	return fmt.Sprint(v)
 }
 
-// spell writes a tree with white space, escapes, order and repetition of members as they come.
+// spell writes a tree with random white space, escapes, order and repetition of members.
 func spell(t *rapid.T, v tree) string {
 	space := rapid.SampledFrom([]string{"", "", "", " ", "\n\t", "\r\n  "})
 	s := func() string { return space.Draw(t, "space") }
@@ -218,7 +218,7 @@ func respellHex(upper bool, escape string) string {
 	return escape
 }
 
-// mutate changes a tree in one to five places: members and elements come, go, move and change.
+// mutate changes a tree in one to five places: it adds, removes, moves and changes members and elements.
 func (d dialect) mutate(t *rapid.T, v tree) tree {
 	for range rapid.IntRange(1, 5).Draw(t, "changes") {
 		v = d.mutateOnce(t, v)

@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// kubernetesSeries are lives of objects as a kube-apiserver 1.37 served them: one version a line, with managedFields.
+// kubernetesSeries are versions of objects as a kube-apiserver 1.37 served them: one version a line, with
+// managedFields.
 var kubernetesSeries = []string{"pod", "pod-small", "deployment", "node", "event"}
 
 func series(t testing.TB, name string) [][]byte {
@@ -41,7 +42,7 @@ func path(t require.TestingT, text string) patch.Path {
 	return p
 }
 
-// read gives the tree of a text in which nothing is escaped but quotes and backslashes.
+// read returns the tree of a text in which only quotes and backslashes are escaped.
 func read(t require.TestingT, written []byte) tree {
 	d := json.NewDecoder(bytes.NewReader(written))
 	d.UseNumber()

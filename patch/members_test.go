@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestMembersAreThoseOfTheText(t *testing.T) {
+func TestMembersYieldsTheMembersOfTheText(t *testing.T) {
 	read := func(text string) (keys, values []string) {
 		for key, value := range patch.Members(canonical(t, text)) {
 			if key != nil {
@@ -31,6 +31,6 @@ func TestMembersAreThoseOfTheText(t *testing.T) {
 		require.Empty(t, values, text)
 	}
 	for range patch.Members(patch.Doc(`[1,2]`)) {
-		break // and nothing more is asked for
+		break // the loop reads no further
 	}
 }

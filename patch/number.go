@@ -18,7 +18,7 @@ func digitsEnd(text []byte, i int) int {
 	return i
 }
 
-// numberParts are the positions at which the parts of a number end. A part that is missing is empty.
+// numberParts are the positions at which the parts of a number end. A missing part is empty.
 type numberParts struct {
 	whole    int // end of the integer part, sign included
 	fraction int // end of the fraction, point included
@@ -57,8 +57,8 @@ func splitNumber(text []byte, pos int) (p numberParts, at int, problem string) {
 	return p, 0, ""
 }
 
-// scanNumber reads the number at pos, which is a digit or a minus sign. It gives the position after it and whether its
-// spelling is canonical; or the position and description of a problem.
+// scanNumber reads the number at pos, which is a digit or a minus sign. It returns the position after it and whether
+// its spelling is canonical; or the position and description of a problem.
 func scanNumber(text []byte, pos int) (end int, f flags, problem string) {
 	p, at, problem := splitNumber(text, pos)
 	if problem != "" {
@@ -66,7 +66,7 @@ func scanNumber(text []byte, pos int) (end int, f flags, problem string) {
 	}
 	switch length := p.end - pos; {
 	case p.end > p.fraction || length > maxPlain:
-		// Such numbers are so rare that spelling them out to compare costs nothing.
+		// Such numbers are so rare that spelling them out for the comparison costs nothing.
 		if number := text[pos:p.end]; !bytes.Equal(appendNumber(nil, number), number) {
 			f = dirty
 		}
@@ -76,13 +76,13 @@ func scanNumber(text []byte, pos int) (end int, f flags, problem string) {
 	return p.end, f, ""
 }
 
-// A decimal is a number as digits × 10^exponent, with neither a leading nor a trailing zero among the digits. Zero has no
-// digits. A number that has one value has one decimal, however it was spelt.
+// A decimal is a number as digits × 10^exponent, without a leading or trailing zero among the digits. Zero has no
+// digits. All spellings of a value have the same decimal.
 type decimal struct {
 	negative bool
 	digits   []byte
 	exponent int64
-	beyond   *big.Int // the exponent, when it does not fit
+	beyond   *big.Int // the exponent, if it does not fit
 }
 
 // appendNumber appends the canonical spelling of a valid number.
@@ -122,7 +122,7 @@ func parseDecimal(number []byte) decimal {
 	return d
 }
 
-// setExponent sets the exponent to the one that was spelt plus shift. Any number of digits is exact.
+// setExponent sets the exponent to the spelt exponent plus shift. It is exact for any number of digits.
 func (d *decimal) setExponent(text []byte, shift int64) {
 	if spelt, err := strconv.ParseInt(string(text), 10, 62); err == nil {
 		d.exponent = spelt + shift
@@ -132,8 +132,8 @@ func (d *decimal) setExponent(text []byte, shift int64) {
 	d.beyond.Add(d.beyond, big.NewInt(shift))
 }
 
-// plain reports whether the number is spelt without an exponent: when that takes no zeros besides its own digits, or when
-// all of it is not more than maxPlain digits.
+// plain reports whether the number is spelt without an exponent: if it needs no additional zeros, or not more than
+// maxPlain digits in all.
 func (d *decimal) plain() bool {
 	length := int64(len(d.digits))
 	switch {

@@ -5,14 +5,14 @@ import "iter"
 // An Operation is one step of a patch.
 type Operation struct {
 	Op    string   // add, remove, replace or move
-	Path  []string // where: the reference tokens of its pointer, unescaped; nil is the whole document
-	From  []string // of a move, where the value stood before
-	Value Doc      // of add and replace
-	Old   Doc      // of remove and replace: what was there; nil if the patch does not say
+	Path  []string // the reference tokens of its pointer, unescaped; nil is the whole document
+	From  []string // for move, the path of the old place
+	Value Doc      // for add and replace
+	Old   Doc      // for remove and replace: the old value; nil if the patch does not have it
 }
 
-// Operations gives the steps of a patch, in their order. The patch must be canonical, as Diff makes it and history gives it. An
-// operation that is none is left out. Values share the memory of patch.
+// Operations iterates over the steps of a patch, in their order. The patch must be canonical, as Diff and history
+// return it. Operations skips an element that is no operation. Values share the memory of patch.
 func Operations(patch []byte) iter.Seq[Operation] {
 	return func(yield func(Operation) bool) {
 		for _, step := range Members(Doc(patch)) {

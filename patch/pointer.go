@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrNotFound is what errors wrap when a pointer leads nowhere in a document.
+// ErrNotFound is wrapped by errors about a pointer that does not exist in a document.
 var ErrNotFound = errors.New("path not found")
 
-// Get gives the value at a pointer of RFC 6901, or false if there is none. The result shares the memory of doc.
+// Get returns the value at a pointer of RFC 6901, or false if there is none. The result shares the memory of doc.
 func Get(doc Doc, pointer string) (Doc, bool) {
 	start, end, err := locate(doc, pointer)
 	if err != nil {
@@ -19,7 +19,7 @@ func Get(doc Doc, pointer string) (Doc, bool) {
 	return doc[start:end:end], true
 }
 
-// Set gives doc with the value at a pointer replaced. The error wraps ErrNotFound if there is no value to replace.
+// Set returns doc with the value at a pointer replaced. The error wraps ErrNotFound if there is no value to replace.
 func Set(doc Doc, pointer string, value Doc) (Doc, error) {
 	start, end, err := locate(doc, pointer)
 	if err != nil {
@@ -32,7 +32,7 @@ func Set(doc Doc, pointer string, value Doc) (Doc, error) {
 	return append(append(append(out, doc[:start]...), value...), doc[end:]...), nil
 }
 
-// locate finds the text of the value at a pointer.
+// locate returns where the text of the value at a pointer begins and ends.
 func locate(doc Doc, pointer string) (start, end int, err error) {
 	tokens, err := splitPointer(pointer)
 	if err != nil {
@@ -49,7 +49,7 @@ func locate(doc Doc, pointer string) (start, end int, err error) {
 	return start, end, nil
 }
 
-// splitPointer gives the unescaped reference tokens of a pointer.
+// splitPointer returns the unescaped reference tokens of a pointer.
 func splitPointer(pointer string) ([]string, error) {
 	if pointer == "" {
 		return nil, nil
@@ -68,7 +68,7 @@ func splitPointer(pointer string) ([]string, error) {
 	return tokens, nil
 }
 
-// unescapeToken turns ~0 into ~ and ~1 into /. It reports false for any other use of ~.
+// unescapeToken turns ~0 into ~ and ~1 into /. It returns false for any other use of ~.
 func unescapeToken(token []byte) ([]byte, bool) {
 	if bytes.IndexByte(token, '~') < 0 {
 		return token, true
@@ -103,7 +103,8 @@ func appendToken(dst, token []byte) []byte {
 	return dst
 }
 
-// arrayIndex reads a token as an index of RFC 6901: digits without a leading zero. No text has room for ten of them.
+// arrayIndex reads a token as an index of RFC 6901: digits without a leading zero. No text is long enough for an index
+// of ten digits.
 func arrayIndex[T ~string | ~[]byte](token T) (int, bool) {
 	if len(token) == 0 || len(token) > 9 || len(token) > 1 && token[0] == '0' {
 		return 0, false
@@ -118,7 +119,7 @@ func arrayIndex[T ~string | ~[]byte](token T) (int, bool) {
 	return index, true
 }
 
-// child gives the position of the member or element that token names in the container at pos, or -1.
+// child returns the position of the member or element that token names in the container at pos, or -1.
 func child(doc Doc, pos int, token string) int {
 	index, isIndex := arrayIndex(token)
 	c := cursor{doc: doc, pos: pos}
@@ -138,11 +139,11 @@ func keyMeans(key []byte, token string) bool {
 	return string(appendDecoded(make([]byte, 0, len(key)), key)) == token
 }
 
-// A cursor steps through the members or elements of one container of a Doc. It never reads beyond the text, whatever the
-// text is.
+// A cursor steps through the members or elements of one container of a Doc. It never reads beyond the text, even if the
+// text is no Doc.
 type cursor struct {
 	doc   Doc
-	pos   int    // of the container's bracket at first, then of what follows the value
+	pos   int    // at first of the container's bracket, then after the value
 	key   []byte // text of the member's key between its quotes; nil in an array
 	value int    // position of the value
 	end   int    // position after the value
@@ -150,7 +151,7 @@ type cursor struct {
 	close byte
 }
 
-// next moves to the next value. It reports false after the last, and at anything that is not a container.
+// next moves to the next value. It returns false after the last value, and if there is no container.
 func (c *cursor) next() bool {
 	if !c.begin() || c.pos >= len(c.doc) || c.doc[c.pos] == c.close {
 		return false
@@ -193,7 +194,7 @@ func (c *cursor) readKey() bool {
 	return true
 }
 
-// skipString gives the position after the string at pos, or -1.
+// skipString returns the position after the string at pos, or -1.
 func skipString(text []byte, pos int) int {
 	for i := pos + 1; ; i += 2 {
 		for i = plainEnd(text, i); i < len(text) && text[i] < ' '; {
@@ -208,7 +209,7 @@ func skipString(text []byte, pos int) int {
 	}
 }
 
-// skipValue gives the position after the value at pos, or -1 if the text ends within it.
+// skipValue returns the position after the value at pos, or -1 if the text ends within it.
 func skipValue(text []byte, pos int) int {
 	for depth, i := 0, pos; i < len(text); {
 		switch text[i] {
@@ -234,7 +235,7 @@ func skipValue(text []byte, pos int) int {
 	return -1
 }
 
-// scalarEnd gives the position after the number or literal at i, which takes at least one byte.
+// scalarEnd returns the position after the number or literal at i, which takes at least one byte.
 func scalarEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// sample has keys and values of every sort.
+// sample has keys and values of every kind.
 const sample = `{"":{"":"deep"},"a":[10,[20],{"b":"x"},"y"],"a/b":1,"c\"d\n":2,"m~n":3,"~1":{"/":4},"\ud800":5,"é":null}`
 
 func TestGetFollowsAPointer(t *testing.T) {
@@ -52,12 +52,12 @@ func TestTextThatIsNoDocHasNoValues(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestSetReplacesWhatIsThere(t *testing.T) {
+func TestSetReplacesAnExistingValue(t *testing.T) {
 	doc := canonical(t, sample)
 	got, err := patch.Set(doc, "/a/2/b", patch.Doc(`{"new":true}`))
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(string(doc), `"x"`, `{"new":true}`, 1), string(got))
-	require.Equal(t, string(canonical(t, sample)), string(doc), "the document is as it was")
+	require.Equal(t, string(canonical(t, sample)), string(doc), "the document is unchanged")
 
 	got, err = patch.Set(doc, "", patch.Doc("1"))
 	require.NoError(t, err)
@@ -73,14 +73,14 @@ func TestSetReplacesWhatIsThere(t *testing.T) {
 	require.ErrorContains(t, err, "empty")
 }
 
-func TestGetFindsEveryValueThatStandsInADoc(t *testing.T) {
+func TestGetFindsEveryValueOfADoc(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := dialect{}.tree(t, 3)
 		doc := canonical(t, spell(t, v))
 		all := []patch.Path{path(t, "/*"), path(t, "/*/*/*")}
 		_, err := patch.Rewrite(doc, all, func(pointer string, value patch.Doc) (patch.Doc, error) {
 			if !utf8.ValidString(pointer) {
-				// A key with a lone surrogate and one with the bytes that stand for it have one pointer.
+				// A key with a lone surrogate has the same pointer as a key with the bytes that stand for it.
 				return value, nil
 			}
 			got, ok := patch.Get(doc, pointer)
@@ -92,7 +92,7 @@ func TestGetFindsEveryValueThatStandsInADoc(t *testing.T) {
 	})
 }
 
-func TestRewriteReplacesWhatThePathsSelect(t *testing.T) {
+func TestRewriteReplacesTheValuesThatThePathsSelect(t *testing.T) {
 	doc := canonical(t, `{"data":{"a/b":"1","c":"2"},"items":[{"env":["x","y"]},{"env":["z"]},{"none":1}],"metadata":{"annotations":{"k.io/last":"3","other":"4"}},"x":5}`)
 	for name, c := range map[string]struct {
 		paths []string
@@ -127,7 +127,7 @@ func TestRewriteReplacesWhatThePathsSelect(t *testing.T) {
 	}
 }
 
-func TestRewriteGivesBackWhatDoesNotChangeAndErrors(t *testing.T) {
+func TestRewriteReturnsAnUnchangedDocAndErrors(t *testing.T) {
 	doc := patch.Doc(`{"a":1}`)
 	got, err := patch.Rewrite(doc, []patch.Path{path(t, "/*")}, func(_ string, value patch.Doc) (patch.Doc, error) { return value, nil })
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestRewriteGivesBackWhatDoesNotChangeAndErrors(t *testing.T) {
 	require.ErrorContains(t, err, "has a ~")
 }
 
-func TestDigestIsThatOfTheBytes(t *testing.T) {
+func TestDigestIsTheBeginningOfSHA256(t *testing.T) {
 	require.Equal(t, [16]byte{0x44, 0x13, 0x6f, 0xa3, 0x55, 0xb3, 0x67, 0x8a, 0x11, 0x46, 0xad, 0x16, 0xf7, 0xe8, 0x64, 0x9e}, patch.Digest(patch.Doc("{}")))
 	require.NotEqual(t, patch.Digest(patch.Doc("1")), patch.Digest(patch.Doc("2")))
 }

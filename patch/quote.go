@@ -1,6 +1,6 @@
 package patch
 
-// Quote gives text as a JSON string.
+// Quote returns text as a JSON string.
 func Quote(text []byte) Doc {
 	dst := append(make([]byte, 0, len(text)+2), '"')
 	for i := 0; i < len(text); {
@@ -15,7 +15,7 @@ func Quote(text []byte) Doc {
 	return append(dst, '"')
 }
 
-// Unquote gives the text of a JSON string, and false for any other value. A lone surrogate, which has no UTF-8 form,
+// Unquote returns the text of a JSON string, and false for any other value. A lone surrogate, which has no UTF-8 form,
 // becomes three bytes that are not valid UTF-8.
 func Unquote(doc Doc) (text []byte, ok bool) {
 	if len(doc) < 2 || doc[0] != '"' {

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-func TestQuoteIsCanonicalAndUnquoteTakesItBack(t *testing.T) {
+func TestQuoteIsCanonicalAndUnquoteReversesIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		quoted := patch.Quote([]byte(text))
@@ -26,7 +26,7 @@ func TestQuoteIsCanonicalAndUnquoteTakesItBack(t *testing.T) {
 	})
 }
 
-func TestUnquoteRefusesTextThatIsNoString(t *testing.T) {
+func TestUnquoteRejectsTextThatIsNoString(t *testing.T) {
 	for _, doc := range []string{"1", "null", "{}", "[]", ""} {
 		_, ok := patch.Unquote(patch.Doc(doc))
 		require.False(t, ok, doc)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A reader makes the nodes of a text. It checks the whole grammar of RFC 8259, except that bytes which are not UTF-8 are let
-// through.
+// A reader makes the nodes of a text. It checks the whole grammar of RFC 8259, except that it accepts bytes that are
+// not UTF-8.
 type reader struct {
 	text    []byte
 	nodes   []node
@@ -14,10 +14,10 @@ type reader struct {
 	deepest int
 	limit   int
 	err     error
-	twins   twins
+	earlier earlier
 }
 
-// syntaxError says what is wrong with a text, and at which byte.
+// A syntaxError is a problem of a text, and the byte where it is.
 type syntaxError struct {
 	offset  int
 	problem string
@@ -27,13 +27,13 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.offset, e.problem)
 }
 
-// read reads the text, of which one with nodes is expected to have a twin.
-func (r *reader) read(twin int32) error {
+// read reads the text. match is the root of the earlier version, or none.
+func (r *reader) read(match int32) error {
 	if len(r.text) > maxText {
 		return &syntaxError{maxText, "the text is longer than 1 GiB"}
 	}
 	pos, _ := r.space(0, 0)
-	if pos = r.value(pos, twin); pos < 0 {
+	if pos = r.value(pos, match); pos < 0 {
 		return r.err
 	}
 	if pos, _ = r.space(pos, 0); pos != len(r.text) {
@@ -42,13 +42,13 @@ func (r *reader) read(twin int32) error {
 	return nil
 }
 
-// key is the text of a key between its quotes.
+// key returns the text of a key between its quotes.
 func (r *reader) key(i int32) []byte {
 	n := &r.nodes[i]
 	return r.text[n.start+1 : n.end-1]
 }
 
-// at is the byte at pos, or 0, which is valid nowhere, at the end.
+// at returns the byte at pos, or 0 at the end. The byte 0 is valid nowhere.
 func (r *reader) at(pos int) byte {
 	if pos < len(r.text) {
 		return r.text[pos]
@@ -64,7 +64,7 @@ func (r *reader) fail(pos int, problem string) int {
 	return -1
 }
 
-// space skips white space, which makes what surrounds it dirty.
+// space skips white space. White space makes the value around it dirty.
 func (r *reader) space(pos int, f flags) (int, flags) {
 	if r.at(pos) > ' ' {
 		return pos, f
@@ -82,17 +82,17 @@ func (r *reader) leaf(pos, end int, f flags) int {
 	return end
 }
 
-// value reads the value that begins at pos and gives the position after it, or -1 with r.err set.
-func (r *reader) value(pos int, twin int32) int {
+// value reads the value that begins at pos. It returns the position after it, or -1 with r.err set.
+func (r *reader) value(pos int, match int32) int {
 	switch c := r.at(pos); {
 	case c == '"':
 		return r.str(pos)
-	case (c == '{' || c == '[') && twin != none && r.reuse(pos, twin):
-		return r.twins.end
+	case (c == '{' || c == '[') && match != none && r.reuse(pos, match):
+		return r.earlier.end
 	case c == '{':
-		return r.object(pos, twin)
+		return r.object(pos, match)
 	case c == '[':
-		return r.array(pos, twin)
+		return r.array(pos, match)
 	case c == '-' || isDigit(c):
 		return r.number(pos)
 	default:
@@ -128,7 +128,7 @@ func (r *reader) literal(pos int) int {
 	return r.fail(pos, "expected a value")
 }
 
-// open begins a container; -1 if it is nested too deep.
+// open begins a container. It returns -1 if the container is nested too deep.
 func (r *reader) open(pos int) int {
 	r.depth++
 	r.deepest = max(r.deepest, r.depth)
@@ -147,7 +147,7 @@ func (r *reader) shut(self, pos int, f flags) int {
 	return pos + 1
 }
 
-func (r *reader) array(pos int, twin int32) int {
+func (r *reader) array(pos int, match int32) int {
 	self := r.open(pos)
 	if self < 0 {
 		return -1
@@ -156,9 +156,9 @@ func (r *reader) array(pos int, twin int32) int {
 	if r.at(pos) == ']' {
 		return r.shut(self, pos, f)
 	}
-	for row := r.twins.row(twin, '['); ; {
+	for row := r.earlier.row(match, '['); ; {
 		element := len(r.nodes)
-		if pos = r.value(pos, r.twins.next(&row)); pos < 0 {
+		if pos = r.value(pos, r.earlier.next(&row)); pos < 0 {
 			return -1
 		}
 		f |= r.nodes[element].flags & dirty
@@ -174,7 +174,7 @@ func (r *reader) array(pos int, twin int32) int {
 	}
 }
 
-func (r *reader) object(pos int, twin int32) int {
+func (r *reader) object(pos int, match int32) int {
 	self := r.open(pos)
 	if self < 0 {
 		return -1
@@ -183,7 +183,7 @@ func (r *reader) object(pos int, twin int32) int {
 	if r.at(pos) == '}' {
 		return r.shut(self, pos, f)
 	}
-	row := r.twins.row(twin, '{')
+	row := r.earlier.row(match, '{')
 	for before := none; ; {
 		key := int32(len(r.nodes))
 		if pos, f = r.member(pos, f, &row); pos < 0 {
@@ -204,7 +204,7 @@ func (r *reader) object(pos int, twin int32) int {
 	}
 }
 
-// member reads a key, its colon and its value, and gives the position after them.
+// member reads a key, its colon and its value, and returns the position after them.
 func (r *reader) member(pos int, f flags, row *row) (int, flags) {
 	if r.at(pos) != '"' {
 		return r.fail(pos, "expected a key in quotes"), f
@@ -221,7 +221,7 @@ func (r *reader) member(pos int, f flags, row *row) (int, flags) {
 	}
 	pos, f = r.space(pos+1, f)
 	value := len(r.nodes)
-	if pos = r.value(pos, r.twins.of(row, r.key(key))); pos < 0 {
+	if pos = r.value(pos, r.earlier.of(row, r.key(key))); pos < 0 {
 		return -1, f
 	}
 	return r.space(pos, f|r.nodes[value].flags&dirty)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A Path selects values of a document, as ParsePath reads it.
+// A Path selects values of a document. ParsePath makes it.
 type Path struct {
 	text   string
 	tokens []string
@@ -21,13 +21,13 @@ func ParsePath(text string) (Path, error) {
 	return Path{text, tokens}, err
 }
 
-// String gives the text that was parsed.
+// String returns the text that was parsed.
 func (p Path) String() string { return p.text }
 
-// Rewrite gives doc with each value that any of the paths selects replaced by what f returns for it. f is called in the order
-// of the text, once for each value however many paths select it, and not for what lies within a selected value. The pointer
-// that it is given is that of RFC 6901. The result of f must be a Doc. If nothing changes, doc itself is returned; an error of
-// f is returned as it is.
+// Rewrite returns doc with each value that any of the paths selects replaced by the result of f. It calls f in the
+// order of the text, once for each selected value, even if several paths select it. It does not call f for values
+// inside a selected value. The pointer of a call is that of RFC 6901. The result of f must be a Doc. If nothing
+// changes, Rewrite returns doc itself. It returns an error of f unchanged.
 func Rewrite(doc Doc, paths []Path, f func(pointer string, value Doc) (Doc, error)) (Doc, error) {
 	if len(paths) == 0 {
 		return doc, nil
@@ -50,7 +50,7 @@ type rewriter struct {
 	copied  int // how much of doc is in out
 }
 
-// value rewrites the value at pos, which paths lead to or through with their first depth tokens.
+// value rewrites the value at pos. The first depth tokens of the paths lead to it.
 func (r *rewriter) value(pos int, paths []Path, depth int) error {
 	for _, p := range paths {
 		if len(p.tokens) == depth {
@@ -88,7 +88,7 @@ func selects(token string, key []byte, index int) bool {
 	return ok && i == index
 }
 
-// child rewrites the value at the cursor, with its token on the pointer.
+// child rewrites the value at the cursor, with its token appended to the pointer.
 func (r *rewriter) child(c *cursor, index int, paths []Path, depth int) error {
 	length := len(r.pointer)
 	if c.key != nil {

@@ -11,7 +11,7 @@ const (
 
 var opNames = [...]string{editAdd: "add", editRemove: "remove", editReplace: "replace", editMove: "move"}
 
-// cost is the length of an operation's text, with the comma that parts it from the next.
+// cost returns the length of an operation's text, with the comma before the next operation.
 func (d *differ) cost(e edit) int {
 	n := len(textOp) + len(opNames[e.kind]) + len(textPath) + int(d.pathLength(e.path)) + len(",{}")
 	switch e.kind {
@@ -55,8 +55,8 @@ func (d *differ) appendEdit(dst []byte, e edit) []byte {
 	return append(append(append(dst, textValue...), d.to.span(e.to)...), '}')
 }
 
-// appendPath writes a path from its end to its beginning, as segments know their parents only. The text of a key can be
-// used as it is: the path is a string of JSON too.
+// appendPath writes a path from its end to its beginning, because segments know only their parents. It can use the text
+// of a key unchanged: the path is a JSON string, too.
 func (d *differ) appendPath(dst []byte, path int32) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, d.pathLength(path))...)
@@ -73,7 +73,7 @@ func (d *differ) appendPath(dst []byte, path int32) []byte {
 	return dst
 }
 
-// fillIndex writes an index at the end of room, and gives the position at which it begins.
+// fillIndex writes an index at the end of room, and returns the position at which it begins.
 func fillIndex(room []byte, index int32) int {
 	for i := len(room) - 1; ; i-- {
 		room[i] = byte('0' + index%10)
@@ -83,7 +83,7 @@ func fillIndex(room []byte, index int32) int {
 	}
 }
 
-// fillKey writes a key, escaped as a reference token, at the end of room, and gives the position at which it begins.
+// fillKey writes a key, escaped as a reference token, at the end of room, and returns the position at which it begins.
 func fillKey(room, key []byte) int {
 	i := len(room)
 	for k := len(key) - 1; k >= 0; k-- {

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of PostgreSQL's json and jsonb; each was found on a server.
+// The limits of PostgreSQL's json and jsonb, each measured on a server.
 const (
 	sqlMaxWhole    = 131_072 // digits of a numeric before the point
 	sqlMaxFraction = 16_383  // digits after it
 	sqlMaxDepth    = 1000    // the parser recurses on a stack of max_stack_depth; the default takes ten times as many levels
-	// sqlMaxText bounds a text by two limits of PostgreSQL. jsonb has 2^28 bytes for a part of a value, and its binary form
-	// takes up to six times the space of the text. Its parser may allocate a gibibyte at once.
+	// sqlMaxText bounds a text by two limits of PostgreSQL. A part of a jsonb value has at most 2^28 bytes, and the
+	// binary form takes up to six times the space of the text. The parser may allocate a gibibyte at once.
 	sqlMaxText = 32 << 20
 )
 
 // replacement is U+FFFD, which stands for a character that PostgreSQL cannot hold.
 const replacement = "\uFFFD"
 
-// SafeForSQL gives a JSON text, a Doc or a patch, without anything that PostgreSQL's json or jsonb rejects. U+FFFD replaces
-// \u0000, lone surrogates and bytes that are not UTF-8. An explaining string replaces numbers beyond numeric, values nested
-// deeper than 1000 levels, and a text longer than 32 MiB. If nothing had to be replaced, changed is false and safe is text
-// itself.
+// SafeForSQL returns a JSON text, a Doc or a patch, without anything that PostgreSQL's json or jsonb rejects. U+FFFD
+// replaces \u0000, lone surrogates and bytes that are not UTF-8. A string with an explanation replaces numbers beyond
+// numeric, values nested deeper than 1000 levels, and a text longer than 32 MiB. If nothing had to be replaced, changed
+// is false and safe is text itself.
 func SafeForSQL(text []byte) (safe []byte, changed bool) {
 	if len(text) > sqlMaxText {
 		return fmt.Appendf(nil, `"kuberewind: a value of %d bytes is more than jsonb can hold"`, len(text)), true
@@ -65,7 +65,7 @@ func (s *sanitizer) run() {
 	}
 }
 
-// replace puts other in the place of text[start:end].
+// replace puts other in place of text[start:end].
 func (s *sanitizer) replace(start, end int, other string) {
 	if s.out == nil {
 		s.out = make([]byte, 0, len(s.text)+len(other))
@@ -102,7 +102,7 @@ func isNumberByte(c byte) bool {
 	return isDigit(c) || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
 }
 
-// abridged is a number, or the beginning and end of a long one.
+// abridged returns a number, or the beginning and end of a long one.
 func abridged(number []byte) string {
 	if len(number) <= 60 {
 		return string(number)
@@ -110,7 +110,8 @@ func abridged(number []byte) string {
 	return fmt.Sprintf("%s…%s (%d characters)", number[:30], number[len(number)-20:], len(number))
 }
 
-// fitsNumeric reports whether numeric takes the number as it is spelt. Zeros count: numeric keeps those of the fraction.
+// fitsNumeric reports whether numeric accepts the number as it is spelt. Zeros count: numeric keeps those of the
+// fraction.
 func fitsNumeric(number []byte) bool {
 	if len(number) <= sqlMaxFraction && bytes.IndexByte(number, 'E') < 0 && bytes.IndexByte(number, 'e') < 0 {
 		return true
@@ -130,7 +131,7 @@ func fitsNumeric(number []byte) bool {
 	return whole+exponent <= sqlMaxWhole && max(p.fraction-p.whole-1, 0)-exponent <= sqlMaxFraction
 }
 
-// str makes the string at i safe, and gives the position after it.
+// str makes the string at i safe, and returns the position after it.
 func (s *sanitizer) str(i int) int {
 	for i = plainEnd(s.text, i+1); i < len(s.text); i = plainEnd(s.text, i) {
 		switch s.text[i] {
@@ -145,7 +146,7 @@ func (s *sanitizer) str(i int) int {
 	return i
 }
 
-// escape replaces the escape at i if it is one that PostgreSQL rejects, and gives the position after it.
+// escape replaces the escape at i if PostgreSQL rejects it, and returns the position after it.
 func (s *sanitizer) escape(i int) int {
 	e, ok := scanEscape(s.text, i)
 	if !ok {

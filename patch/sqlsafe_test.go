@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// jsonb of a PostgreSQL 15 server was given each of these. It takes those without a change, and refuses the others.
+// Each case was tried on jsonb of a PostgreSQL 15 server. It accepts those without a change, and rejects the others.
 func TestSafeForSQLReplacesWhatPostgreSQLRejects(t *testing.T) {
 	beyond := func(number string) string { return `"kuberewind: number beyond PostgreSQL numeric: ` + number + `"` }
 	digits := strings.Repeat("1", 131_072)
@@ -52,7 +52,7 @@ func TestSafeForSQLReplacesWhatPostgreSQLRejects(t *testing.T) {
 			safe, changed := patch.SafeForSQL(text)
 			require.Equal(t, patch.Digest(patch.Doc(c.out)), patch.Digest(safe), "%.300s", safe)
 			require.Equal(t, c.in != c.out, changed)
-			require.Equal(t, c.in, string(text), "the text is as it was")
+			require.Equal(t, c.in, string(text), "the text is unchanged")
 			if !changed {
 				require.Same(t, &text[0], &safe[0])
 			}
@@ -62,7 +62,7 @@ func TestSafeForSQLReplacesWhatPostgreSQLRejects(t *testing.T) {
 
 const sampleWithoutLone = `{"":{"":"deep"},"a":[10,[-20.5],{"b":"x"},true],"c\"d\n":2,"é":null,"🙂":"\\\"\u0001"}`
 
-func TestASafeTextIsJSONAndStaysAsItIs(t *testing.T) {
+func TestASafeTextIsJSONAndStaysUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(spell(t, dialect{}.tree(t, 3)))
 		safe, changed := patch.SafeForSQL(text)
@@ -74,8 +74,8 @@ func TestASafeTextIsJSONAndStaysAsItIs(t *testing.T) {
 	})
 }
 
-// requireSafe checks that neither NUL nor a lone surrogate is there. It uses encoding/json, which reads NUL and replaces a
-// surrogate by U+FFFD.
+// requireSafe checks that the text has neither NUL nor a lone surrogate. It uses encoding/json, which reads NUL and
+// replaces a surrogate by U+FFFD.
 func requireSafe(t require.TestingT, safe []byte) {
 	require.True(t, json.Valid(safe), "%s", safe)
 	require.True(t, utf8.Valid(safe))

@@ -3,11 +3,12 @@ package patch
 import "sync"
 
 const (
-	// maxDepth is the deepest nesting of a Doc, that of encoding/json.
+	// maxDepth is the deepest nesting of a Doc, the same as in encoding/json.
 	maxDepth = 10_000
-	// maxText is the longest text read, in bytes: offsets in a tape are 32 bits wide. A field of PostgreSQL ends there too.
+	// maxText is the longest text read, in bytes: offsets in a tape are 32 bits wide. It is also the limit of a field
+	// of PostgreSQL.
 	maxText = 1 << 30
-	// wrapDepth is what a patch adds around the values it carries: the array, and the operation.
+	// wrapDepth is the nesting that a patch adds around its values: the array, and the operation.
 	wrapDepth = 2
 )
 
@@ -20,16 +21,16 @@ const (
 	unsorted
 )
 
-// A node is one value or key of a text: text[start:end]. The nodes of a container follow it, up to next; in an object, key
-// and value take turns.
+// A node is one value or key of a text: text[start:end]. The nodes of a container follow it, up to next; in an object,
+// key and value alternate.
 type node struct {
 	start, end int32
 	next       int32
 	flags      flags
 }
 
-// A tape lists the values of a JSON text in the order of the text, so that any of them can be skipped, compared or copied
-// in one step.
+// A tape lists the values of a JSON text in the order of the text, so that any of them can be skipped, compared or
+// copied in one step.
 type tape struct {
 	text    []byte
 	nodes   []node
@@ -39,10 +40,10 @@ type tape struct {
 	parts  parts
 }
 
-// parse reads a text with at most limit levels of nesting. The tape refers to the text, it does not copy it.
-func (t *tape) parse(text []byte, limit int) error { return t.read(text, limit, twins{}, none) }
+// parse reads a text with at most limit levels of nesting. The tape refers to the text and does not copy it.
+func (t *tape) parse(text []byte, limit int) error { return t.read(text, limit, earlier{}, none) }
 
-// parseDoc is parse for a text that must be canonical already.
+// parseDoc is parse for a text that must be canonical.
 func (t *tape) parseDoc(doc Doc) error {
 	if err := t.parse(doc, maxDepth); err != nil {
 		return err
@@ -50,17 +51,17 @@ func (t *tape) parseDoc(doc Doc) error {
 	return t.mustBeCanonical()
 }
 
-// parseNext is parseDoc for a text that is expected to resemble that of old.
+// parseNext is parseDoc for a text that probably resembles the text of old.
 func (t *tape) parseNext(doc Doc, old *tape) error {
-	if err := t.read(doc, maxDepth, twins{tape: old, effort: maxEffort * len(doc)}, 0); err != nil {
+	if err := t.read(doc, maxDepth, earlier{tape: old, effort: maxEffort * len(doc)}, 0); err != nil {
 		return err
 	}
 	return t.mustBeCanonical()
 }
 
-func (t *tape) read(text []byte, limit int, twins twins, twin int32) error {
-	r := reader{text: text, nodes: t.nodes[:0], limit: limit, twins: twins}
-	err := r.read(twin)
+func (t *tape) read(text []byte, limit int, earlier earlier, match int32) error {
+	r := reader{text: text, nodes: t.nodes[:0], limit: limit, earlier: earlier}
+	err := r.read(match)
 	t.text, t.nodes, t.deepest = text, r.nodes, r.deepest
 	return err
 }
@@ -72,7 +73,7 @@ func (t *tape) mustBeCanonical() error {
 	return nil
 }
 
-// canonical reports whether the text that was parsed is in canonical form, all of it.
+// canonical reports whether the whole parsed text is in canonical form.
 func (t *tape) canonical() bool {
 	root := &t.nodes[0]
 	return root.flags&dirty == 0 && root.start == 0 && int(root.end) == len(t.text)
@@ -83,7 +84,7 @@ func (t *tape) span(i int32) []byte {
 	return t.text[n.start:n.end:n.end]
 }
 
-// key is the text of a key between its quotes.
+// key returns the text of a key between its quotes.
 func (t *tape) key(i int32) []byte {
 	n := &t.nodes[i]
 	return t.text[n.start+1 : n.end-1]
@@ -110,14 +111,14 @@ func (t *tape) release() {
 	}
 }
 
-// forget drops all that belongs to a text.
+// forget drops everything that belongs to a text.
 func (t *tape) forget() {
 	t.text = nil
 	t.writer.forget()
 	t.parts.forget()
 }
 
-// parts is the memory of what is made of a text while a document is edited.
+// parts is the memory for the parts of a document while it is edited.
 type parts struct {
 	values arena[value]
 	opened arena[member]

@@ -8,7 +8,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// plainEnd gives the index of the first quote, backslash or control character at or after i, or the end of the text.
+// plainEnd returns the index of the first quote, backslash or control character at or after i, or the end of the text.
 func plainEnd(text []byte, i int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if m := special(binary.LittleEndian.Uint64(text[i:])); m != 0 {
@@ -22,15 +22,15 @@ func plainEnd(text []byte, i int) int {
 }
 
 // special marks the high bit of each byte of x that is a quote, a backslash or a control character. A borrow can mark
-// bytes above such a byte wrongly, never the lowest one.
+// bytes above such a byte wrongly, but never the lowest one.
 func special(x uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote, slash := x^(ones*'"'), x^(ones*'\\')
 	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 }
 
-// scanString reads the string whose opening quote is at pos. It gives the position after the closing quote, and whether
-// the spelling is canonical; or the position and description of a problem.
+// scanString reads the string whose opening quote is at pos. It returns the position after the closing quote, and
+// whether the spelling is canonical; or the position and description of a problem.
 func scanString(text []byte, pos int) (end int, f flags, problem string) {
 	for i := pos + 1; ; {
 		i = plainEnd(text, i)
@@ -53,9 +53,9 @@ func scanString(text []byte, pos int) (end int, f flags, problem string) {
 	}
 }
 
-// An escape is what a backslash begins in a string.
+// An escape is an escape sequence of a string: a backslash and what belongs to it.
 type escape struct {
-	char      rune // the character meant; a surrogate if it is a lone one
+	char      rune // the character that is meant, or a lone surrogate
 	end       int
 	canonical bool
 }
@@ -106,8 +106,8 @@ func scanHexEscape(text []byte, i int) (escape, bool) {
 	return escape{high, i + 6, lower && staysHex(high)}, true
 }
 
-// staysHex reports whether \u is the canonical spelling of a character: that of controls without a letter, and of lone
-// surrogates, which UTF-8 cannot spell.
+// staysHex reports whether \u is the canonical spelling of a character. That is so for controls without a letter, and
+// for lone surrogates, which UTF-8 cannot spell.
 func staysHex(c rune) bool {
 	return c < ' ' && shortEscape(c) == 0 || isHigh(c) || isLow(c)
 }
@@ -115,7 +115,7 @@ func staysHex(c rune) bool {
 func isHigh(c rune) bool { return c >= 0xd800 && c < 0xdc00 }
 func isLow(c rune) bool  { return c >= 0xdc00 && c < 0xe000 }
 
-// hex4 reads four hexadecimal digits; lower says that none of them is upper case.
+// hex4 reads four hexadecimal digits; lower reports whether none of them is upper case.
 func hex4(text []byte, i int) (value rune, lower, ok bool) {
 	if i+4 > len(text) {
 		return 0, false, false
@@ -136,7 +136,7 @@ func hex4(text []byte, i int) (value rune, lower, ok bool) {
 	return value, lower, true
 }
 
-// shortEscape is the letter that stands for c after a backslash, or 0.
+// shortEscape returns the letter that stands for c after a backslash, or 0.
 func shortEscape(c rune) byte {
 	switch c {
 	case '"', '\\':
@@ -155,7 +155,7 @@ func shortEscape(c rune) byte {
 	return 0
 }
 
-// appendText appends the canonical spelling of what stands between the quotes of a valid string.
+// appendText appends the canonical spelling of the text between the quotes of a valid string.
 func appendText(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		plain := plainEnd(text, i)
@@ -181,8 +181,8 @@ func appendChar(dst []byte, c rune) []byte {
 	return utf8.AppendRune(dst, c)
 }
 
-// appendDecoded appends the characters that a string's text means. A lone surrogate, which has no UTF-8 form, becomes the
-// three bytes that the same rule would give it.
+// appendDecoded appends the characters that a string's text means. A lone surrogate, which has no UTF-8 form, becomes
+// the three bytes that UTF-8's rule would produce.
 func appendDecoded(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		plain := plainEnd(text, i)

@@ -8,7 +8,8 @@ import (
 	"sort"
 )
 
-// A token is one reference token of a path, unescaped, in the canonical text of a string: keys are compared as they stand.
+// A token is one reference token of a path, unescaped, in the canonical text of a string: keys are compared as they are
+// spelt.
 type token []byte
 
 func (t token) equal(other token) bool { return bytes.Equal(t, other) }
@@ -22,7 +23,8 @@ func pathText(path []token) string {
 	return fmt.Sprintf(`"%s"`, text)
 }
 
-// A value is a part of a document that is being edited. Until an operation goes into it, it is a node of a tape.
+// A value is a part of a document that is being edited. Until an operation changes a part of it, it is a node of a
+// tape.
 type value struct {
 	src     *tape
 	node    int32
@@ -38,7 +40,7 @@ type member struct {
 
 func (v *value) kind() byte { return v.src.kind(v.node) }
 
-// open lists the members of a container. The node goes on saying what kind of container it is.
+// open lists the members of a container. The node still says what kind of container it is.
 func (v *value) open() {
 	if v.opened {
 		return
@@ -79,8 +81,8 @@ func (v *value) openArray() {
 	}
 }
 
-// locate gives the place that a token names in a container. In an object it is the place of the member, or of its insertion. In
-// an array it is the index, which may be beyond the end. found says whether there is a value.
+// locate returns the place that a token names in a container. In an object it is the place of the member, or the place
+// to insert it. In an array it is the index, which may be beyond the end. found reports whether there is a value.
 func (v *value) locate(t token) (at int, found bool, err error) {
 	switch v.kind() {
 	case '{':
@@ -95,11 +97,11 @@ func (v *value) locate(t token) (at int, found bool, err error) {
 		}
 		return index, ok && index < len(v.members), nil
 	default:
-		return 0, false, fmt.Errorf("%q is looked for in a value that is neither object nor array: %w", t, ErrNotFound)
+		return 0, false, fmt.Errorf("no %q in a value that is neither object nor array: %w", t, ErrNotFound)
 	}
 }
 
-// cut takes a member out. The shorter side moves, so that emptying a long array from either end is fast.
+// cut removes a member. The shorter side moves, so that emptying a long array from either end is fast.
 func (v *value) cut(at int) {
 	if at < len(v.members)/2 {
 		copy(v.members[1:at+1], v.members[:at])
@@ -109,7 +111,7 @@ func (v *value) cut(at int) {
 	v.members = slices.Delete(v.members, at, at+1)
 }
 
-// text is the value's text. It is copied only if it was edited.
+// text returns the value's text. It is copied only if it was edited.
 func (v *value) text() ([]byte, error) {
 	if !v.opened {
 		return v.src.span(v.node), nil
@@ -117,7 +119,7 @@ func (v *value) text() ([]byte, error) {
 	return v.append(nil, 0)
 }
 
-// append writes the value, which stands below depth containers.
+// append writes the value, which is nested in depth containers.
 func (v *value) append(dst []byte, depth int) (_ []byte, err error) {
 	if !v.opened {
 		return append(dst, v.src.span(v.node)...), nil
@@ -183,7 +185,7 @@ func readOperation(t *tape, i int32) (op operation, err error) {
 	return op, op.complete(t, path, from)
 }
 
-// operationName is the name that a string spells, or "".
+// operationName returns the name that a string spells, or "".
 func operationName(quoted []byte) string {
 	for _, name := range [...]string{"add", "remove", "replace", "move", "copy", "test"} {
 		if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {

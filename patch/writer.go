@@ -14,14 +14,14 @@ type writer struct {
 	respelt [][]byte // canonical texts of keys
 }
 
-// forget drops all that belongs to a text.
+// forget drops everything that belongs to a text.
 func (w *writer) forget() {
 	w.tape = nil
 	clear(w.respelt)
 	w.respelt = w.respelt[:0]
 }
 
-// node appends the canonical form of a node. Canonical parts are copied in one piece.
+// node appends the canonical form of a node. It copies canonical parts in one piece.
 func (w *writer) node(dst []byte, i int32) []byte {
 	text := w.tape.span(i)
 	switch n := &w.tape.nodes[i]; {
@@ -66,12 +66,12 @@ func (w *writer) object(dst []byte, i int32) []byte {
 
 // An entry is a member of an object that is being sorted.
 type entry struct {
-	prefix  uint64 // the first eight bytes of the key, so that most comparisons need no more
+	prefix  uint64 // the first eight bytes of the key, which decide most comparisons
 	node    int32  // of the key
-	respelt int32  // where the canonical text of a dirty key is kept, from 1; else 0
+	respelt int32  // number of a dirty key's canonical text in writer.respelt, from 1; otherwise 0
 }
 
-// entryKey is the canonical text of a key, between its quotes.
+// entryKey returns the canonical text of a key, between its quotes.
 func (w *writer) entryKey(e entry) []byte {
 	if e.respelt > 0 {
 		return w.respelt[e.respelt-1]
@@ -90,8 +90,8 @@ func (w *writer) compareEntries(a, b entry) int {
 	return cmp.Compare(a.node, b.node)
 }
 
-// keyPrefix reads the first eight bytes of a key as a number of the same order. Missing ones count as zero, which no key
-// contains.
+// keyPrefix reads the first eight bytes of a key as a number of the same order. Missing bytes count as zero, which no
+// key contains.
 func keyPrefix(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -103,7 +103,7 @@ func keyPrefix(key []byte) uint64 {
 	return prefix
 }
 
-// unsorted appends an object whose members must be sorted. Of members with one key the last is taken.
+// unsorted appends an object whose members must be sorted. If members share a key, it writes the last one.
 func (w *writer) unsorted(dst []byte, i int32) []byte {
 	base := len(w.members)
 	w.collect(i)
@@ -138,7 +138,7 @@ func (w *writer) collect(i int32) {
 	}
 }
 
-// sortEntries sorts by insertion what is short, as nearly all objects are.
+// sortEntries sorts short objects by insertion; nearly all objects are short.
 func (w *writer) sortEntries(members []entry) {
 	if len(members) > 24 {
 		slices.SortFunc(members, w.compareEntries)

@@ -2,19 +2,19 @@ package patch
 
 import "sort"
 
-// A stretch is a run of elements on both sides that is to be aligned.
-type stretch struct {
+// A section is a run of elements on both sides that the aligner aligns together.
+type section struct {
 	match      []counterpart // of olds
 	olds, news []sketch
 	first      int // index of the first of news
 }
 
-// part is the stretch from one pair of indices to another.
-func (s stretch) part(i, j, iEnd, jEnd int) stretch {
-	return stretch{s.match[i:iEnd], s.olds[i:iEnd], s.news[j:jEnd], s.first + j}
+// part returns the section from one pair of indices to another.
+func (s section) part(i, j, iEnd, jEnd int) section {
+	return section{s.match[i:iEnd], s.olds[i:iEnd], s.news[j:jEnd], s.first + j}
 }
 
-// An anchoring says by which hash elements are taken to belong together without looking at their neighbours.
+// An anchoring says which hash identifies elements that belong together, without a look at their neighbours.
 type anchoring int
 
 const (
@@ -30,8 +30,9 @@ func (a anchoring) hash(s *sketch) uint64 {
 	return s.identity
 }
 
-// stretch aligns a stretch of any length: a long one is cut at anchors, and what lies between them is aligned likewise.
-func (l *aligner) stretch(s stretch, by anchoring) {
+// alignSection aligns a section of any length. It cuts a long one at anchors, and aligns the sections between them in
+// the same way.
+func (l *aligner) alignSection(s section, by anchoring) {
 	switch {
 	case len(s.olds) == 0 || len(s.news) == 0:
 		return
@@ -44,19 +45,19 @@ func (l *aligner) stretch(s stretch, by anchoring) {
 	}
 	i, j := 0, 0
 	for _, a := range s.anchors(by) {
-		l.stretch(s.part(i, j, a.old, a.new), by+1)
+		l.alignSection(s.part(i, j, a.old, a.new), by+1)
 		s.match[a.old] = counterpart(s.first + a.new)
 		i, j = a.old+1, a.new+1
 	}
-	l.stretch(s.part(i, j, len(s.olds), len(s.news)), by+1)
+	l.alignSection(s.part(i, j, len(s.olds), len(s.news)), by+1)
 }
 
 // An anchor is a pair of elements that belong together.
 type anchor struct{ old, new int }
 
-// anchors pairs the first element of each hash with the first of the same hash on the other side, the second with the second,
-// and so on. Of these pairs it keeps the most that have the same order on both sides.
-func (s stretch) anchors(by anchoring) []anchor {
+// anchors pairs the first element of each hash with the first of the same hash on the other side, the second with the
+// second, and so on. It then keeps the largest set of pairs that have the same order on both sides.
+func (s section) anchors(by anchoring) []anchor {
 	next := make([]int32, len(s.news)) // the next of news with the same hash
 	head := make(map[uint64]int32, len(s.news))
 	for j := len(s.news) - 1; j >= 0; j-- {
@@ -78,13 +79,13 @@ func (s stretch) anchors(by anchoring) []anchor {
 	return longestIncreasing(pairs)
 }
 
-// longestIncreasing keeps as many pairs as can be kept so that both sides increase. The old side does already.
+// longestIncreasing keeps the largest set of pairs in which both sides increase. The old side already increases.
 func longestIncreasing(pairs []anchor) []anchor {
 	if len(pairs) == 0 {
 		return nil
 	}
-	tails := make([]int, 0, len(pairs)) // tails[n] ends the run of n+1 pairs that ends lowest
-	before := make([]int, len(pairs))   // the pair before each in its run
+	tails := make([]int, 0, len(pairs)) // tails[n] is the end of the run of n+1 pairs with the lowest end
+	before := make([]int, len(pairs))   // the previous pair in the run of each
 	for p := range pairs {
 		n := sort.Search(len(tails), func(n int) bool { return pairs[tails[n]].new >= pairs[p].new })
 		if before[p] = -1; n > 0 {
