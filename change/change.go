@@ -8,10 +8,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Class says what kind of change a delta is.
+// A Class is a kind of change.
 type Class string
 
-// The classes. All but Shown can be folded into a count.
+// The classes. All except Shown can be folded into a count.
 const (
 	Shown          Class = "shown"
 	Event          Class = "event"
@@ -25,32 +25,33 @@ const (
 	Termination    Class = "termination"
 )
 
-// A Delta is what Of looks at.
+// A Delta is the input of Of.
 type Delta struct {
 	Group, Resource string // "" and "pods"
 	Type            delta.Type
 	Source          delta.Source
-	Patch           []byte    // from the version before; nil if there is none
-	Before          patch.Doc // the version before; nil if it is not known
-	Object          patch.Doc // the version after; of a deletion, the last one; nil if it is not known
+	Patch           []byte    // from the previous version; nil if there is none
+	Before          patch.Doc // the previous version; nil if unknown
+	Object          patch.Doc // the version after the delta; for a deletion, the last one; nil if unknown
 }
 
-// A Change says what a delta changed.
+// A Change describes what a delta changed.
 type Change struct {
 	Class Class
-	// Node is the one that a Binding bound the Pod to.
+	// Node is the Node to which a Binding bound the Pod.
 	Node string
-	// DeleteRequested says that the version has a deletionTimestamp that the version before did not have. The object lives on until its
-	// grace period ends and its finalizers are gone.
+	// DeleteRequested is true if the version has a deletionTimestamp and the previous version had none. The object
+	// lives until its grace period ends and its finalizers are gone.
 	DeleteRequested bool
-	// Evicted says that the API server noted an eviction in this version of a Pod. It does so in the status, just before it deletes the Pod.
+	// Evicted is true if the API server noted an eviction in this version of a Pod. It does so in the status, just
+	// before it deletes the Pod.
 	Evicted bool
-	// Waiting are the reasons for which containers of a Pod began to wait, such as ImagePullBackOff. No container waited in the
-	// version before. That a container is being made is no such reason.
+	// Waiting holds the reasons for which containers of a Pod began to wait, such as ImagePullBackOff. In the previous
+	// version no container waited. A container that is being created does not count.
 	Waiting []string
 }
 
-// Of says what a delta changed. Without Patch it compares Before with Object.
+// Of returns what a delta changed. Without Patch it compares Before with Object.
 func Of(d Delta) Change {
 	if class := d.folded(); class != "" {
 		return Change{Class: class}
@@ -70,7 +71,7 @@ func Of(d Delta) Change {
 	return d.changed(steps)
 }
 
-// steps are the operations that are not bookkeeping.
+// steps returns the operations that are not bookkeeping.
 func (d *Delta) steps() (steps []patch.Operation, known bool) {
 	change := d.Patch
 	if change == nil {
@@ -90,7 +91,7 @@ func (d *Delta) steps() (steps []patch.Operation, known bool) {
 	return steps, true
 }
 
-// bookkeeping reports whether the server writes a path by itself.
+// bookkeeping reports whether the server maintains a path.
 func bookkeeping(path []string) bool {
 	return len(path) >= 2 && path[0] == "metadata" &&
 		(path[1] == "managedFields" || path[1] == "resourceVersion" || path[1] == "generation")
@@ -104,7 +105,7 @@ func (d *Delta) changed(steps []patch.Operation) Change {
 		return op.Op == "add" && is(op.Path, "metadata", "deletionTimestamp")
 	}), Evicted: d.evicted(), Waiting: d.waiting()}
 	switch {
-	case c.Evicted, len(c.Waiting) > 0: // They change only the status, and people look for them.
+	case c.Evicted, len(c.Waiting) > 0: // They change only the status, but operators look for them.
 	case len(steps) == 0:
 		c.Class = ManagedFields
 	case all(steps, func(op patch.Operation) bool { return len(op.Path) > 0 && op.Path[0] == "status" }):
@@ -115,7 +116,7 @@ func (d *Delta) changed(steps []patch.Operation) Change {
 	return c
 }
 
-// evicted reports whether the version says of a Pod that it is evicted, and the version before did not.
+// evicted reports whether the version marks a Pod as evicted, and the previous version did not.
 func (d *Delta) evicted() bool {
 	return d.Group == "" && d.Resource == "pods" && evictionIn(d.Object) && !evictionIn(d.Before)
 }
@@ -136,7 +137,7 @@ func all(steps []patch.Operation, f func(patch.Operation) bool) bool {
 
 func is(path []string, tokens ...string) bool { return slices.Equal(path, tokens) }
 
-// leader is the annotation in which controllers of old kept the lock of their leader election.
+// leader is the annotation in which older controllers kept the lock of their leader election.
 const leader = "control-plane.alpha.kubernetes.io/leader"
 
 func leaderElection(op patch.Operation) bool {
@@ -146,7 +147,7 @@ func leaderElection(op patch.Operation) bool {
 	if !is(op.Path, "metadata", "annotations") {
 		return false
 	}
-	// The annotation came with the map that holds it, or went with it.
+	// The map of annotations was added or removed together with its only annotation.
 	return only(op.Value, leader) && only(op.Old, leader)
 }
 
@@ -160,8 +161,8 @@ func only(object patch.Doc, key string) bool {
 	return true
 }
 
-// bound gives the node that a Pod was bound to. The subresource binding sets spec.nodeName and the condition PodScheduled, and clears the
-// nominated node. Servers from 1.35 on also copy the zone and the region of the node.
+// bound returns the Node to which a Pod was bound. The subresource binding sets spec.nodeName and the condition
+// PodScheduled, and clears the nominated Node. Servers from 1.35 on also copy the zone and the region of the Node.
 func (d *Delta) bound(steps []patch.Operation) (node string, ok bool) {
 	if d.Group != "" || d.Resource != "pods" {
 		return "", false
@@ -177,14 +178,14 @@ func (d *Delta) bound(steps []patch.Operation) (node string, ok bool) {
 	return node, node != ""
 }
 
-// scheduled reports whether a step is about the condition PodScheduled and nothing else.
+// scheduled reports whether a step changes only the condition PodScheduled.
 func scheduled(op patch.Operation) bool {
 	if len(op.Path) < 2 || op.Path[0] != "status" || op.Path[1] != "conditions" {
 		return false
 	}
 	switch {
 	case len(op.Path) > 3:
-		return true // within a condition: a Pod that waits for its binding has no other
+		return true // inside a condition: a Pod that waits for its binding has no other condition
 	case len(op.Path) == 3:
 		return op.Op != "add" || isScheduled(op.Value)
 	}
@@ -214,7 +215,7 @@ func topology(op patch.Operation) bool {
 	return op.Op == "add"
 }
 
-// folded is the class of objects whose every delta is folded, or "".
+// folded returns the class of an object whose every delta is folded, or "".
 func (d *Delta) folded() Class {
 	switch d.Group + "/" + d.Resource {
 	case "/events", "events.k8s.io/events":
@@ -244,7 +245,7 @@ func (d *Delta) metadata(of, key string) string {
 	return text(d.Object, "/metadata/"+of+"/"+strings.ReplaceAll(key, "/", "~1"))
 }
 
-// text gives the string at a pointer, or "".
+// text returns the string at a pointer, or "".
 func text(doc patch.Doc, pointer string) string {
 	value, _ := patch.Get(doc, pointer)
 	plain, _ := patch.Unquote(value)

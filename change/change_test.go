@@ -74,7 +74,7 @@ func split(resource string) (group, name string) {
 	return group, name
 }
 
-func TestAnEvictionIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
+func TestAnEvictionIsShownAlthoughItChangesOnlyTheStatus(t *testing.T) {
 	const evicting = `{"reason":"EvictionByEvictionAPI","status":"True","type":"DisruptionTarget"}`
 	of := func(resource, before, after string) change.Change {
 		object := func(conditions string) patch.Doc { return canonical(t, `{"status":{"conditions":[`+conditions+`]}}`) }
@@ -92,7 +92,7 @@ func TestAnEvictionIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
 	}
 }
 
-func TestAContainerThatBeginsToWaitIsShownThoughItChangesOnlyTheStatus(t *testing.T) {
+func TestAContainerThatBeginsToWaitIsShown(t *testing.T) {
 	of := func(resource, before, after string) change.Change {
 		object := func(reason string) patch.Doc {
 			return canonical(t, `{"status":{"containerStatuses":[{"name":"web","state":{"waiting":{"reason":"`+reason+`"}}}]}}`)
@@ -110,19 +110,19 @@ func TestAContainerThatBeginsToWaitIsShownThoughItChangesOnlyTheStatus(t *testin
 	}
 }
 
-func TestADeltaWithoutAPatchIsComparedWithTheVersionBefore(t *testing.T) {
+func TestADeltaWithoutAPatchIsComparedWithThePreviousVersion(t *testing.T) {
 	before := canonical(t, `{"spec":1,"status":1}`)
 	of := func(source delta.Source, before, after patch.Doc) change.Class {
 		return change.Of(change.Delta{Resource: "pods", Type: delta.Sync, Source: source, Before: before, Object: after}).Class
 	}
 	require.Equal(t, change.Status, of("relist", before, canonical(t, `{"spec":1,"status":2}`)))
 	require.Equal(t, change.Shown, of("relist", before, canonical(t, `{"spec":2,"status":2}`)))
-	require.Equal(t, change.Resync, of("relist", before, before), "a list found it as it was")
-	require.Equal(t, change.Resync, of("resync", nil, before), "the day before was pruned")
+	require.Equal(t, change.Resync, of("relist", before, before), "a list found it unchanged")
+	require.Equal(t, change.Resync, of("resync", nil, before), "the previous day was pruned")
 	require.Equal(t, change.Shown, of("list", nil, before), "it is the first version on record")
 }
 
-func TestOnlyWhatAControllerManagesIsAnEndpointsChange(t *testing.T) {
+func TestOnlyEndpointsOfAControllerAreAnEndpointsChange(t *testing.T) {
 	of := func(group, resource, metadata string) change.Class {
 		return change.Of(change.Delta{Group: group, Resource: resource, Type: delta.Added, Object: canonical(t, `{"metadata":{`+metadata+`}}`)}).Class
 	}
@@ -132,17 +132,17 @@ func TestOnlyWhatAControllerManagesIsAnEndpointsChange(t *testing.T) {
 	require.Equal(t, change.Endpoints, of("", "endpoints", `"labels":{"endpoints.kubernetes.io/managed-by":"endpoint-controller"}`))
 	require.Equal(t, change.Endpoints, of("", "endpoints", `"annotations":{"endpoints.kubernetes.io/last-change-trigger-time":"2026-01-01T00:00:00Z"}`))
 	require.Equal(t, change.Shown, of("", "endpoints", ``))
-	require.Equal(t, change.Shown, of("example.com", "events", ``), "another group has Events of its own")
+	require.Equal(t, change.Shown, of("example.com", "events", ``), "a resource events of another group is not folded")
 }
 
 func TestADeleteRequestIsShownAndNamed(t *testing.T) {
 	got := change.Of(change.Delta{Resource: "pods", Type: delta.Updated, Patch: canonical(t, `[{"op":"add","path":"/metadata/deletionTimestamp","value":"x"}]`)})
 	require.Equal(t, change.Change{Class: change.Shown, DeleteRequested: true}, got)
 	again := change.Of(change.Delta{Resource: "pods", Type: delta.Updated, Patch: canonical(t, `[{"op":"replace","path":"/metadata/deletionTimestamp","value":"y"}]`)})
-	require.Equal(t, change.Change{Class: change.Shown}, again, "it was requested before")
+	require.Equal(t, change.Change{Class: change.Shown}, again, "the delete was already requested")
 }
 
-func TestCountsReadAsASentenceAndAddUp(t *testing.T) {
+func TestCountsPrintAListAndATotal(t *testing.T) {
 	var c change.Counts
 	require.Empty(t, c.String())
 	for _, folded := range []struct {
@@ -158,8 +158,8 @@ func TestCountsReadAsASentenceAndAddUp(t *testing.T) {
 	require.Equal(t, "3 Events, 2 Endpoints, 2 Pod bindings, 2 Pod status, 1 ConfigMap leader election", c.String())
 }
 
-// Shown and folded are all deltas. The shown changes of web are those that people made.
-func TestTheSceneIsFoldedToWhatWasDone(t *testing.T) {
+// Shown and folded deltas together are all deltas. The shown changes of web are the writes of users.
+func TestTheSceneIsFoldedToTheWritesOfUsers(t *testing.T) {
 	database := pgtest.New(t, scenetest.Record)
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)

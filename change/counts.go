@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Counts are how many deltas of each class and kind were folded. The zero value is empty.
+// Counts is the number of folded deltas of each class and kind. The zero value is empty.
 type Counts struct {
 	of map[counted]int
 }
@@ -26,7 +26,7 @@ func (c *Counts) Add(class Class, kind string) {
 	c.of[counted{class, kind}]++
 }
 
-// Total is how many were counted.
+// Total returns the number of counted deltas.
 func (c *Counts) Total() (n int) {
 	for _, count := range c.of {
 		n += count
@@ -34,7 +34,7 @@ func (c *Counts) Total() (n int) {
 	return n
 }
 
-// String gives the counts, largest first: "380 Pod status, 232 Events". It is "" if nothing was counted.
+// String returns the counts, largest first: "380 Pod status, 232 Events". It returns "" if nothing was counted.
 func (c *Counts) String() string {
 	all := slices.SortedFunc(maps.Keys(c.of), func(a, b counted) int {
 		return cmp.Or(cmp.Compare(c.of[b], c.of[a]), cmp.Compare(a.kind, b.kind), cmp.Compare(a.class, b.class))
@@ -46,7 +46,7 @@ func (c *Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// label names what is counted, n times.
+// label names n deltas of that class and kind.
 func (w counted) label(n int) string {
 	label := w.kind
 	switch w.class {
@@ -56,7 +56,7 @@ func (w counted) label(n int) string {
 		label += " " + string(w.class)
 	case LeaderElection:
 		label += " leader election"
-	default: // the kind says it
+	default: // the kind is enough
 	}
 	if n == 1 || strings.HasSuffix(label, "s") { // Endpoints is a plural
 		return label

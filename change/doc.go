@@ -1,6 +1,6 @@
-// Package change says what a delta changed, and never who changed it. It does no I/O and keeps no state.
+// Package change finds what a delta changed, and never who changed it. It does no I/O and keeps no state.
 //
-// Of gives each delta one class. These are their rules, in their order:
+// Of gives each delta one class, by the first of these rules that applies:
 //
 //	class            delta
 //	Event            every delta of Events
@@ -10,16 +10,16 @@
 //	Resync           a Sync that changed nothing
 //	Binding          spec.nodeName of a Pod was set, with the condition PodScheduled: the scheduler bound it to a node
 //	Shown            the API server noted the eviction of a Pod, which it does in the status
-//	Shown            a container of a Pod began to wait, and not because it is being made
-//	ManagedFields    nothing changed but bookkeeping
-//	Status           nothing changed but bookkeeping and the status
-//	LeaderElection   nothing changed but bookkeeping and the annotation of an old leader election
+//	Shown            a container of a Pod began to wait, and is not just being created
+//	ManagedFields    only bookkeeping changed
+//	Status           only bookkeeping and the status changed
+//	LeaderElection   only bookkeeping and the annotation of an old leader election changed
 //	Shown            everything else
 //
-// Of gives no Termination. A log counts so the steps of a deletion that stand just before the Deleted itself.
+// Of never returns Termination. A log uses it to count the steps of a deletion just before the Deleted itself.
 //
-// Bookkeeping is metadata.managedFields, metadata.resourceVersion and metadata.generation. A version that changes a status and
-// a label does both: it is shown. Annotations, finalizers and owners are too.
+// Bookkeeping is metadata.managedFields, metadata.resourceVersion and metadata.generation. A version that changes a
+// status and a label is Shown. So are changes of annotations, finalizers and owners.
 //
-// A log for people shows the class Shown and counts the others. Counts is for that.
+// A log for operators shows the class Shown and counts the others, with Counts.
 package change

@@ -6,13 +6,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Waits reports whether a container that waits for a reason makes no progress. One that is being made is as it should be.
+// Waits reports whether a container that waits for this reason makes no progress. A container that is being created
+// makes progress.
 func Waits(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
 
-// waiting are the reasons for which containers of a Pod wait, if none waited in the version before. A kubelet that tries again changes the
-// reason with each attempt.
+// waiting returns the reasons for which containers of a Pod wait, if none waited in the previous version. A kubelet
+// changes the reason with each retry.
 func (d *Delta) waiting() []string {
 	if d.Group != "" || d.Resource != "pods" || len(waitsIn(d.Before)) > 0 {
 		return nil
