@@ -21,8 +21,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// These benchmarks put the same Pods into this package's Indexer and into client-go's. The latter holds them decoded, as the
-// cache of a dynamic informer does.
+// These benchmarks put the same Pods into this package's Indexer and into client-go's. The latter holds them decoded,
+// as the cache of a dynamic informer does.
 
 var (
 	benchedPods = flag.Int("pods", 5000, "how many Pods the benchmarks of an Indexer put into it")
@@ -50,7 +50,7 @@ func ours(b *testing.B, docs []patch.Doc) *Indexer {
 	return x
 }
 
-// BenchmarkBuild makes an Indexer with all built-in indices of texts, and says what it holds.
+// BenchmarkBuild makes an Indexer with all built-in indices of texts, and reports its memory.
 func BenchmarkBuild(b *testing.B) {
 	docs := realPods(b, *benchedPods)
 	build := func(name string, filled func() cache.Indexer) {
@@ -75,10 +75,10 @@ func BenchmarkBuild(b *testing.B) {
 	build("client-go", func() cache.Indexer { return clientGo(b, docs) })
 }
 
-// A reading of the benchmark asks an Indexer for the i-th of something.
+// A reading of the benchmark reads the i-th object or keys from an Indexer.
 type reading func(x cache.Indexer, i int) error
 
-// readings are the uses of an Indexer, and how each of the two serves them. Read the text of one object, one object or several
+// readings are the uses of an Indexer, for each of the two. They read the text of one object, one object or several
 // that may be changed, one as it is stored, or keys.
 func readings(keys, nodes []string) map[string]struct{ ours, theirs reading } {
 	one := func(use func(object any) error) reading {
@@ -130,9 +130,9 @@ func readings(keys, nodes []string) map[string]struct{ ours, theirs reading } {
 	}
 }
 
-// BenchmarkRead asks for one thing after the other. This package makes each object for its caller. client-go gives all callers
-// the same one, which must be copied before it is changed. This package stores a compressed text and unpacks it; client-go
-// stores an object.
+// BenchmarkRead reads one object after the other. This package makes each object for its caller. client-go returns the
+// same object to all callers, who must copy it before they change it. This package stores a compressed text and unpacks
+// it; client-go stores an object.
 func BenchmarkRead(b *testing.B) {
 	docs := realPods(b, *benchedPods)
 	keys, nodes := make([]string, len(docs)), make([]string, len(docs))
@@ -173,8 +173,8 @@ func benchmarkRead(b *testing.B, name string, indexer func() cache.Indexer, read
 	})
 }
 
-// benchmarkLong is the same for a read that takes a millisecond. -test.benchtime, which is one for all, may give too few of
-// those for a figure; so it lasts for as long as -long says.
+// benchmarkLong is the same for a read that takes a millisecond. -test.benchtime, which is the same for all, may allow
+// too few of these reads for a figure. So benchmarkLong runs for as long as -long says.
 func benchmarkLong(b *testing.B, name string, indexer func() cache.Indexer, read reading) {
 	b.Helper()
 	for _, readers := range []int{1, 8} {
@@ -191,13 +191,13 @@ func benchmarkLong(b *testing.B, name string, indexer func() cache.Indexer, read
 	}
 }
 
-// share has readers read n times together.
+// share divides n reads among readers.
 func share(n, readers int) (more func(reader, i int) bool) {
 	return func(reader, i int) bool { return reader+i*readers < n }
 }
 
-// readAtOnce has so many readers read at once while there is more for them, on any number of processors. b.RunParallel would
-// start a multiple of the processors. Each reader begins with the first thing. It returns how often they have read.
+// readAtOnce runs so many readers at once until more returns false, on any number of processors. b.RunParallel would
+// start a multiple of the processors. Each reader begins with the first object. readAtOnce returns the number of reads.
 func readAtOnce(readers int, more func(reader, i int) bool, read func(i int) error) (n int64, err error) {
 	var all errgroup.Group
 	var total atomic.Int64
@@ -217,7 +217,7 @@ func readAtOnce(readers int, more func(reader, i int) bool, read func(i int) err
 	return total.Load(), err
 }
 
-// They wait for each other, which fewer than eight would do for ever.
+// The readers wait for each other. Fewer than eight would wait for ever.
 func TestEightReadersReadAtOnceOnAnyNumberOfProcessors(t *testing.T) {
 	const readers, n = 8, 21
 	synctest.Test(t, func(t *testing.T) {

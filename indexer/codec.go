@@ -10,7 +10,7 @@ import (
 // A codec makes objects of texts.
 type codec struct {
 	decode func(patch.Doc) (any, error)
-	custom bool // decode is not this package's own
+	custom bool // decode is Options.Decode
 }
 
 func newCodec(decode func(patch.Doc) (any, error)) *codec {
@@ -20,7 +20,7 @@ func newCodec(decode func(patch.Doc) (any, error)) *codec {
 	return &codec{decode: decode, custom: true}
 }
 
-// check makes sure that a text can be decoded. This package's own decoder takes every text.
+// check returns an error if a text cannot be decoded. This package's own decoder decodes every text.
 func (c *codec) check(key string, doc patch.Doc) error {
 	if c.custom {
 		if _, err := c.decode(doc); err != nil {
@@ -38,7 +38,7 @@ func (c *codec) decoded(e *entry) (any, error) {
 	return object, nil
 }
 
-// made gives what Options.Decode makes of an entry. It may keep the text; Decode does not.
+// made decodes an entry. Options.Decode may keep the text; Decode does not.
 func (c *codec) made(e *entry) (any, error) {
 	if c.custom {
 		return c.decode(e.doc())
@@ -49,7 +49,7 @@ func (c *codec) made(e *entry) (any, error) {
 	return c.decode(*buffer)
 }
 
-// lazily decodes a text at most once, for those index functions that want the object.
+// lazily decodes a text at most once, for the index functions that need the object.
 func (c *codec) lazily(doc patch.Doc) func() (any, error) {
 	return sync.OnceValues(func() (any, error) { return c.decode(doc) })
 }

@@ -28,7 +28,7 @@ const (
 	UIDIndex = "uid"
 )
 
-// BuiltIn gives the built-in indices, in a map of its own.
+// BuiltIn returns the built-in indices, in a new map.
 func BuiltIn() cache.Indexers {
 	return cache.Indexers{
 		NamespaceIndex: NamespaceIndexFunc, LabelIndex: LabelIndexFunc, OwnerIndex: OwnerIndexFunc,
@@ -36,8 +36,8 @@ func BuiltIn() cache.Indexers {
 	}
 }
 
-// NamespaceIndexFunc is the cache.IndexFunc of NamespaceIndex. As the others, it works on any object with metadata and on texts;
-// an Indexer of this package does not decode an object for it.
+// NamespaceIndexFunc is the cache.IndexFunc of NamespaceIndex. Like the others, it works on any object with metadata
+// and on texts. An Indexer of this package does not decode an object for it.
 func NamespaceIndexFunc(obj any) ([]string, error) {
 	return ofObject(obj, namespaces, func(o metav1.Object) []string { return []string{o.GetNamespace()} })
 }
@@ -70,8 +70,8 @@ func NodeIndexFunc(obj any) ([]string, error) {
 	return nodes(doc)
 }
 
-// builtIn gives the function that does from a text what a built-in one does, and nil for any other. Functions at package level are
-// told apart by their code.
+// builtIn returns the function that computes a built-in index from a text, and nil for any other function. It
+// identifies functions at package level by their code.
 func builtIn(of cache.IndexFunc) func(patch.Doc) ([]string, error) {
 	return fromText[reflect.ValueOf(of).Pointer()]
 }
@@ -130,7 +130,7 @@ func owners(doc patch.Doc) ([]string, error) {
 	return values, nil
 }
 
-// member decodes one value of a text, if it is there.
+// member decodes one value of a text, if the value exists.
 func member(doc patch.Doc, pointer string, into any) error {
 	value, ok := patch.Get(doc, pointer)
 	if !ok {
@@ -158,7 +158,7 @@ func ownerValues(references []metav1.OwnerReference) []string {
 	return values
 }
 
-// some is the value, if there is one.
+// some returns a slice of the value, or nil for "".
 func some(value string) []string {
 	if value == "" {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An IndexError says that an index function failed, or panicked, on an object.
+// An IndexError is an error or a panic of an index function.
 type IndexError struct {
 	Index string
-	Key   string // "" for an object that was only asked about
+	Key   string // "" for an object that need not be in the store
 	Err   error
 }
 
@@ -27,21 +27,21 @@ func (e *IndexError) Error() string {
 	return fmt.Sprintf("index %q of object %q: %v", e.Index, e.Key, e.Err)
 }
 
-// Unwrap gives the error of the function.
+// Unwrap returns the error of the function.
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An index maps values to keys. Its fields but the first three are protected by the Indexer's mu.
+// An index maps values to keys. The Indexer's mu protects all its fields except the first three.
 type index struct {
 	name string
 	of   cache.IndexFunc
-	text func(patch.Doc) ([]string, error) // what of does, from the text; nil where of is not built in
+	text func(patch.Doc) ([]string, error) // does the same as of, from the text; nil if of is not built in
 
 	built  bool                // never false again
-	keys   map[string]*posting // by value; none is empty, or values that never come back would pile up
-	values map[string][]string // of each key, so that it can be taken out without asking the function again
+	keys   map[string]*posting // by value; none is empty, because values that never return would pile up
+	values map[string][]string // by key, so that a key can be removed without a call of the function
 }
 
-// A posting is what an index has under one value. Its value is the one text that all objects with it share.
+// A posting holds the keys of one value. All objects with the value share its text.
 type posting struct {
 	value string
 	keys  sets.Set[string]
@@ -57,7 +57,7 @@ func (x *index) reset() {
 	x.keys, x.values = make(map[string]*posting), make(map[string][]string)
 }
 
-// valuesOf gives the values of an object, without repetitions.
+// valuesOf returns the values of an object, without repetitions.
 func (x *index) valuesOf(key string, doc patch.Doc, object func() (any, error)) (values []string, err error) {
 	if x.text != nil {
 		values, err = x.text(doc)
@@ -69,14 +69,15 @@ func (x *index) valuesOf(key string, doc patch.Doc, object func() (any, error)) 
 	if err != nil {
 		return nil, &IndexError{Index: x.name, Key: key, Err: err}
 	}
-	// A copy, because the function may give the same slice again, or one that its caller holds.
+	// A copy, because the function may return the same slice again, or one that its caller holds.
 	if len(values) < 2 {
 		return slices.Clone(values), nil
 	}
 	return sets.List(sets.New(values...)), nil
 }
 
-// call turns a panic into an error: the function is not ours, and one object that it does not expect must not end the program.
+// call turns a panic into an error. The function belongs to the caller, and an object that it does not expect must not
+// end the program.
 func call(of cache.IndexFunc, object any) (values []string, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -86,7 +87,7 @@ func call(of cache.IndexFunc, object any) (values []string, err error) {
 	return of(object)
 }
 
-// put gives a key other values; none takes it out.
+// put sets the values of a key. Without values, it removes the key.
 func (x *index) put(key string, values []string) {
 	old := x.values[key]
 	if slices.Equal(old, values) {
@@ -114,7 +115,7 @@ func (x *index) put(key string, values []string) {
 	}
 }
 
-// all gives the keys under some values.
+// all returns the keys under some values.
 func (x *index) all(values ...string) sets.Set[string] {
 	if len(values) == 1 {
 		if p := x.keys[values[0]]; p != nil {
@@ -129,9 +130,9 @@ func (x *index) all(values ...string) sets.Set[string] {
 	return keys
 }
 
-// asked gives the values of an object that need not be in the store. The function sees it as it would come out of the store,
-// if it could be in there.
-func (x *index) asked(obj any, codec *codec) ([]string, error) {
+// valuesOfAny returns the values of an object that need not be in the store. If the object could be stored, the
+// function gets it as the store would return it.
+func (x *index) valuesOfAny(obj any, codec *codec) ([]string, error) {
 	doc, err := docOf(obj)
 	if err == nil {
 		_, err = metadataOf(doc)
@@ -143,7 +144,8 @@ func (x *index) asked(obj any, codec *codec) ([]string, error) {
 	return x.valuesOf("", doc, codec.lazily(doc))
 }
 
-// each calls do for 0 to n-1: at several at once only if it may, because a function that is not ours need not expect it.
+// each calls do for 0 to n-1. It runs calls concurrently only if parallel is true, because an index function of a
+// caller need not expect it.
 func each(n int, parallel bool, do func(int) error) error {
 	workers := 1
 	if parallel {

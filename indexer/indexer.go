@@ -10,16 +10,17 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Options of an Indexer. The zero value is client-go's behaviour.
+// Options configure an Indexer. With the zero value it behaves as client-go's does.
 type Options struct {
-	// Decode makes what Get, List and index functions give out of an object's text; nil means Decode, which makes an
-	// *unstructured.Unstructured. It is tried on each object before it is kept. It is called from many goroutines.
+	// Decode makes the objects that Get, List and index functions receive from an object's text. Nil means Decode,
+	// which makes an *unstructured.Unstructured. The Indexer tries it on each object before it keeps the object. Many
+	// goroutines call it.
 	Decode func(patch.Doc) (any, error)
-	// Lazy builds an index when it is first asked for, and not before.
+	// Lazy builds an index at its first use, and not before.
 	Lazy bool
 }
 
-// An Indexer is a cache.Indexer whose objects are kept compressed.
+// An Indexer is a cache.Indexer that keeps its objects compressed.
 type Indexer struct {
 	stager stager
 	codec  *codec
@@ -32,8 +33,8 @@ var (
 	_ cache.TransactionStore = (*Indexer)(nil)
 )
 
-// New makes an empty Indexer. A nil keyFunc gives "namespace/name" and, for Delete and Get, takes tombstones as well. A keyFunc
-// gets the object that the caller passed, and for a text its metadata (*metav1.PartialObjectMetadata).
+// New returns an empty Indexer. A nil keyFunc makes "namespace/name" and, for Delete and Get, also accepts tombstones.
+// A keyFunc gets the object that the caller passed, or for a text its metadata (*metav1.PartialObjectMetadata).
 func New(keyFunc cache.KeyFunc, indexers cache.Indexers, o Options) *Indexer {
 	decode := newCodec(o.Decode)
 	x := &Indexer{
@@ -46,8 +47,8 @@ func New(keyFunc cache.KeyFunc, indexers cache.Indexers, o Options) *Indexer {
 	return x
 }
 
-// Add keeps an object, in place of any with its key. The error is a cache.KeyError, an *IndexError, or says why the object
-// cannot be kept; the store is then as it was.
+// Add stores an object and replaces any with its key. The error is a cache.KeyError, an *IndexError, or says why the
+// object cannot be stored. After an error the store is unchanged.
 func (x *Indexer) Add(obj any) error {
 	staged, err := x.stager.stage(obj)
 	if err != nil {
@@ -56,8 +57,8 @@ func (x *Indexer) Add(obj any) error {
 	return x.store.keep(&staged)
 }
 
-// AddDoc keeps a text whose namespace, name and resource version the caller knows: nothing of it is read, unless an index or
-// Options.Decode has to. With a keyFunc of its own, the Indexer asks that.
+// AddDoc stores a text whose namespace, name and resource version the caller knows. It reads no part of the text,
+// unless an index or Options.Decode needs it. If the Indexer has a keyFunc, AddDoc uses that.
 func (x *Indexer) AddDoc(namespace, name, rv string, doc patch.Doc) error {
 	if x.stager.keyFunc != nil {
 		return x.Add(doc)
@@ -81,8 +82,8 @@ func (x *Indexer) Delete(obj any) error {
 	return x.store.keep(&staged)
 }
 
-// Transaction does several things at once: readers see all of them or none. An operation that fails is left out and
-// reported.
+// Transaction makes several changes at once: readers see all of them or none. It skips an operation that fails, and
+// reports it.
 func (x *Indexer) Transaction(txns ...cache.Transaction) *cache.TransactionError {
 	failed := &cache.TransactionError{SuccessfulIndices: []int{}, TotalTransactions: len(txns)}
 	all := make([]change, len(txns))
@@ -111,7 +112,7 @@ func (x *Indexer) Transaction(txns ...cache.Transaction) *cache.TransactionError
 	return failed
 }
 
-// Replace puts a list in the place of everything. After an error the store is as it was.
+// Replace replaces all objects by a list. After an error the store is unchanged.
 func (x *Indexer) Replace(list []any, resourceVersion string) error {
 	staged := make([]change, len(list))
 	for i, obj := range list {
@@ -126,17 +127,17 @@ func (x *Indexer) Replace(list []any, resourceVersion string) error {
 // Resync does nothing, as in client-go.
 func (x *Indexer) Resync() error { return nil }
 
-// Bookmark sets the resource version that LastStoreSyncResourceVersion gives.
+// Bookmark sets the resource version that LastStoreSyncResourceVersion returns.
 func (x *Indexer) Bookmark(rv string) { x.store.bookmark(rv) }
 
-// LastStoreSyncResourceVersion gives the resource version of the last object written, list or bookmark.
+// LastStoreSyncResourceVersion returns the resource version of the last object written, list or bookmark.
 func (x *Indexer) LastStoreSyncResourceVersion() string { return x.store.version() }
 
-// Len gives the number of objects.
+// Len returns the number of objects.
 func (x *Indexer) Len() int { return x.store.len() }
 
-// List gives all objects, in no order, each a copy of its own. An object that Options.Decode took when it was added and no
-// longer takes is left out: All and Doc give it.
+// List returns all objects, in no order, each a new copy. It omits an object that Options.Decode accepted when it was
+// added and no longer accepts: All and Doc return it.
 func (x *Indexer) List() []any {
 	entries := x.store.all()
 	objects := make([]any, 0, len(entries))
@@ -148,10 +149,10 @@ func (x *Indexer) List() []any {
 	return objects
 }
 
-// ListKeys gives the keys of all objects, in no order.
+// ListKeys returns the keys of all objects, in no order.
 func (x *Indexer) ListKeys() []string { return x.store.keys() }
 
-// Get gives a copy of the object with the key of obj.
+// Get returns a copy of the object with the key of obj.
 func (x *Indexer) Get(obj any) (item any, exists bool, err error) {
 	key, _, err := x.stager.identity(obj)
 	if err != nil {
@@ -160,7 +161,7 @@ func (x *Indexer) Get(obj any) (item any, exists bool, err error) {
 	return x.GetByKey(key)
 }
 
-// GetByKey gives a copy of the object with a key. The error is one of Options.Decode.
+// GetByKey returns a copy of the object with a key. The error is an error of Options.Decode.
 func (x *Indexer) GetByKey(key string) (item any, exists bool, err error) {
 	e := x.store.entry(key)
 	if e == nil {
@@ -170,7 +171,7 @@ func (x *Indexer) GetByKey(key string) (item any, exists bool, err error) {
 	return item, err == nil, err
 }
 
-// Doc gives the text of the object with a key.
+// Doc returns the text of the object with a key.
 func (x *Indexer) Doc(key string) (doc patch.Doc, exists bool) {
 	e := x.store.entry(key)
 	if e == nil {
@@ -179,7 +180,7 @@ func (x *Indexer) Doc(key string) (doc patch.Doc, exists bool) {
 	return e.doc(), true
 }
 
-// All gives the text of every object that is there when the iteration begins, by key. One at a time is unpacked.
+// All iterates over the texts of all objects that exist when the iteration begins, by key. It unpacks one at a time.
 func (x *Indexer) All() iter.Seq2[string, patch.Doc] {
 	return func(yield func(string, patch.Doc) bool) {
 		entries := x.store.all()
@@ -192,20 +193,20 @@ func (x *Indexer) All() iter.Seq2[string, patch.Doc] {
 	}
 }
 
-// Index gives copies of the objects that have a value in common with obj. obj itself need not be in the store.
+// Index returns copies of the objects that have a value in common with obj. obj itself need not be in the store.
 func (x *Indexer) Index(indexName string, obj any) ([]any, error) {
 	of, err := x.store.built(indexName)
 	if err != nil {
 		return nil, err
 	}
-	values, err := of.asked(obj, x.codec)
+	values, err := of.valuesOfAny(obj, x.codec)
 	if err != nil {
 		return nil, err
 	}
 	return x.found(of, values...)
 }
 
-// ByIndex gives copies of the objects with a value.
+// ByIndex returns copies of the objects with a value.
 func (x *Indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 	of, err := x.store.built(indexName)
 	if err != nil {
@@ -226,7 +227,7 @@ func (x *Indexer) found(of *index, values ...string) ([]any, error) {
 	return objects, nil
 }
 
-// IndexKeys gives the keys of the objects with a value, sorted.
+// IndexKeys returns the keys of the objects with a value, sorted.
 func (x *Indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	of, err := x.store.built(indexName)
 	if err != nil {
@@ -235,7 +236,8 @@ func (x *Indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return x.store.keysUnder(of, indexedValue), nil
 }
 
-// ListIndexFuncValues gives all values of an index, in no order; none if there is no such index, or if it cannot be built.
+// ListIndexFuncValues returns all values of an index, in no order. It returns none if there is no such index, or if it
+// cannot be built.
 func (x *Indexer) ListIndexFuncValues(indexName string) []string {
 	values, err := x.IndexValues(indexName)
 	if err != nil {
@@ -253,10 +255,10 @@ func (x *Indexer) IndexValues(indexName string) ([]string, error) {
 	return x.store.valuesOf(of), nil
 }
 
-// GetIndexers gives the index functions by name, in a map of its own.
+// GetIndexers returns the index functions by name, in a new map.
 func (x *Indexer) GetIndexers() cache.Indexers { return x.store.indexers() }
 
-// AddIndexers adds indices. The error names the existing ones, or is an *IndexError; then none is added.
+// AddIndexers adds indices. The error names the existing ones, or is an *IndexError. After an error no index is added.
 func (x *Indexer) AddIndexers(newIndexers cache.Indexers) error {
 	return x.store.addIndices(newIndexers, !x.lazy)
 }

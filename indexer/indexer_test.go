@@ -79,7 +79,7 @@ func found(t *testing.T, x cache.Indexer, index, value string) []string {
 	return names(objects)
 }
 
-func TestTheStoreHoldsEachObjectAsItWasLastWritten(t *testing.T) {
+func TestTheStoreHoldsTheLastWrittenVersionOfEachObject(t *testing.T) {
 	x := New(nil, nil, Options{})
 	require.NoError(t, x.Add(pod("a", version("1"))))
 	item, exists, err := x.Get(pod("a"))
@@ -95,7 +95,7 @@ func TestTheStoreHoldsEachObjectAsItWasLastWritten(t *testing.T) {
 	_, exists, err = x.Get(pod("a"))
 	require.NoError(t, err)
 	require.False(t, exists)
-	require.NoError(t, x.Delete(pod("a")), "deleting what is not there is nothing")
+	require.NoError(t, x.Delete(pod("a")), "deleting a missing object is no error")
 
 	require.NoError(t, x.Replace([]any{pod("b"), pod("c"), pod("d")}, "7"))
 	require.NoError(t, x.Replace([]any{pod("e"), pod("f")}, "8"))
@@ -105,7 +105,7 @@ func TestTheStoreHoldsEachObjectAsItWasLastWritten(t *testing.T) {
 	require.NoError(t, x.Resync())
 }
 
-func TestATombstoneDeletesAndATextToo(t *testing.T) {
+func TestATombstoneOrATextDeletesAnObject(t *testing.T) {
 	x := New(nil, nil, Options{})
 	require.NoError(t, x.Replace([]any{pod("a"), pod("b")}, "1"))
 	require.NoError(t, x.Delete(cache.DeletedFinalStateUnknown{Key: "default/a"}))
@@ -114,7 +114,7 @@ func TestATombstoneDeletesAndATextToo(t *testing.T) {
 	require.Equal(t, "9", x.LastStoreSyncResourceVersion())
 }
 
-func TestObjectsOfEveryKindGoInAndComeOutDecoded(t *testing.T) {
+func TestObjectsOfEveryTypeAreReturnedDecoded(t *testing.T) {
 	x := New(nil, nil, Options{})
 	typed := pod("typed", func(p *corev1.Pod) { p.Spec.Priority = new(int32) })
 	text := `{ "metadata": {"name":"text", "namespace":"default"}, "apiVersion":"v1", "kind":"Pod", "n": 9007199254740993, "f": 1.5, "big": 1e400 }`
@@ -162,7 +162,7 @@ func TestEachReaderGetsACopyOfItsOwn(t *testing.T) {
 	require.Equal(t, "ann", item.(*unstructured.Unstructured).GetAnnotations()["users"])
 }
 
-func TestAKeyFunctionThatFailsGivesAKeyError(t *testing.T) {
+func TestAKeyFunctionThatFailsReturnsAKeyError(t *testing.T) {
 	failing := func(any) (string, error) { return "", errBadUser }
 	x := New(failing, nil, Options{})
 	var keyError cache.KeyError
@@ -203,7 +203,7 @@ func TestTheStoreKnowsTheLastResourceVersion(t *testing.T) {
 	step("70", x.Replace([]any{pod("a", version("65"))}, "70"))
 }
 
-func TestATransactionMakesTheChangesItCanAndNamesTheOthers(t *testing.T) {
+func TestATransactionSkipsAndReportsChangesThatFail(t *testing.T) {
 	x := New(nil, cache.Indexers{"user": byUser}, Options{})
 	require.NoError(t, x.Add(pod("old", users("ann"))))
 	failed := x.Transaction(
@@ -246,7 +246,7 @@ func TestAnIndexFollowsItsObjects(t *testing.T) {
 	require.Empty(t, found(t, x, "user", "oscar"))
 }
 
-func TestAnIndexThatDoesNotExistIsNamedWithThoseThatDo(t *testing.T) {
+func TestAnUnknownIndexIsAnErrorThatListsTheIndices(t *testing.T) {
 	x := New(nil, BuiltIn(), Options{})
 	_, err := x.ByIndex("zone", "a")
 	require.EqualError(t, err, "index with name zone does not exist: the indices are label, namespace, node, owner, uid")
@@ -279,7 +279,7 @@ func TestAnIndexFunctionThatFailsOrPanicsChangesNothing(t *testing.T) {
 	require.Equal(t, "3", x.LastStoreSyncResourceVersion())
 }
 
-func TestIndicesCanBeAddedWhenObjectsAreThere(t *testing.T) {
+func TestIndicesCanBeAddedToAStoreWithObjects(t *testing.T) {
 	x := New(nil, nil, Options{})
 	require.NoError(t, x.Add(pod("a", users("ann"))))
 	require.NoError(t, x.AddIndexers(cache.Indexers{"user": byUser}))
@@ -296,7 +296,7 @@ func TestIndicesCanBeAddedWhenObjectsAreThere(t *testing.T) {
 	require.Empty(t, bad.GetIndexers())
 }
 
-func TestALazyIndexIsBuiltWhenItIsAskedForAndSaysWhyItCannotBe(t *testing.T) {
+func TestALazyIndexIsBuiltAtItsFirstUseAndReturnsItsError(t *testing.T) {
 	calls := 0
 	counted := func(obj any) ([]string, error) { calls++; return byUser(obj) }
 	x := New(nil, cache.Indexers{"user": counted}, Options{Lazy: true})
@@ -317,7 +317,7 @@ func TestALazyIndexIsBuiltWhenItIsAskedForAndSaysWhyItCannotBe(t *testing.T) {
 
 	require.NoError(t, x.Update(pod("b", users("bob"))))
 	require.Equal(t, []string{"ann", "bob"}, slices.Sorted(slices.Values(x.ListIndexFuncValues("user"))))
-	require.ErrorIs(t, x.Update(pod("b", users("fail"))), errBadUser, "once built it is kept up")
+	require.ErrorIs(t, x.Update(pod("b", users("fail"))), errBadUser, "once built it is maintained")
 	require.NoError(t, x.AddIndexers(cache.Indexers{"more": counted}))
 	require.Equal(t, []string{"b"}, found(t, x, "more", "bob"))
 }
@@ -353,7 +353,7 @@ func TestTheBuiltInIndicesSeeTheSameInTextsAndObjects(t *testing.T) {
 	require.Nil(t, builtIn(byUser))
 }
 
-func TestOptionsDecodeMakesWhatReadersAndIndexFunctionsGet(t *testing.T) {
+func TestReadersAndIndexFunctionsGetTheObjectsOfOptionsDecode(t *testing.T) {
 	decode := func(doc patch.Doc) (any, error) {
 		u, err := Decode(doc)
 		if err != nil || u.GetName() == "bad" {
@@ -371,14 +371,14 @@ func TestOptionsDecodeMakesWhatReadersAndIndexFunctionsGet(t *testing.T) {
 	require.Len(t, x.List(), 1)
 }
 
-func TestDecodeRefusesTextThatIsNoObject(t *testing.T) {
+func TestDecodeRejectsTextThatIsNoObject(t *testing.T) {
 	for _, text := range []string{"null", "[]", "1", `"{}"`, "", "{", `{"a":1e400`} {
 		_, err := Decode(patch.Doc(text))
 		require.Error(t, err, text)
 	}
 }
 
-func TestObjectsOutliveTheReadsThatFollow(t *testing.T) {
+func TestObjectsStayValidAfterLaterReads(t *testing.T) {
 	x := New(nil, nil, Options{})
 	pods := realPods(t, 50)
 	for _, doc := range pods {
@@ -397,7 +397,7 @@ func TestObjectsOutliveTheReadsThatFollow(t *testing.T) {
 	}
 }
 
-func TestTextsComeBackAsTheyWere(t *testing.T) {
+func TestTextsAreReturnedUnchanged(t *testing.T) {
 	x := New(nil, nil, Options{})
 	pods := realPods(t, 200)
 	want := make(map[string]patch.Doc)

@@ -14,15 +14,15 @@ import (
 type entry struct {
 	key    string
 	packed []byte   // an s2 block
-	dict   *s2.Dict // that it was packed with, or nil
+	dict   *s2.Dict // the dictionary that it was packed with, or nil
 }
 
 func byKey(a, b *entry) int { return strings.Compare(a.key, b.key) }
 
-// doc gives the text.
+// doc returns the text.
 func (e *entry) doc() patch.Doc { return e.unpack(nil) }
 
-// unpack gives the text, in the memory of dst if it has room. Text that pack has packed is always sound.
+// unpack returns the text, in the memory of dst if it has room. A text that pack has packed can always be unpacked.
 func (e *entry) unpack(dst []byte) patch.Doc {
 	decode := s2.Decode
 	if e.dict != nil {
@@ -35,8 +35,8 @@ func (e *entry) unpack(dst []byte) patch.Doc {
 	return doc
 }
 
-// sampled is how many bytes of objects make a dictionary: enough for a few of any kind. Twice as much saves 2 % of a Pod, and
-// costs the tables of every resource as much again.
+// sampled is how many bytes of objects make a dictionary: enough for a few objects of any kind. Twice as much saves 2 %
+// of a Pod, and doubles the memory of the tables of every resource.
 const sampled = 32 << 10
 
 // A packer compresses the objects of one resource. The first texts are the dictionary for later ones.
@@ -47,7 +47,7 @@ type packer struct {
 	sample []byte
 }
 
-// buffers keeps the memory that texts are packed into.
+// buffers keeps the memory for packing texts.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func (p *packer) pack(key string, doc patch.Doc) *entry {
@@ -56,7 +56,7 @@ func (p *packer) pack(key string, doc patch.Doc) *entry {
 	e := &entry{key: strings.Clone(key), dict: p.dict.Load()}
 	var packed []byte
 	if e.dict == nil {
-		p.learn(doc)
+		p.addSample(doc)
 		packed = s2.Encode((*buffer)[:cap(*buffer)], doc)
 	} else {
 		packed = e.dict.Encode((*buffer)[:cap(*buffer)], doc)
@@ -66,8 +66,8 @@ func (p *packer) pack(key string, doc patch.Doc) *entry {
 	return e
 }
 
-// learn takes a text into the sample. A long text counts by its beginning, which holds the metadata.
-func (p *packer) learn(doc patch.Doc) {
+// addSample adds a text to the sample. Of a long text it adds the beginning, which holds the metadata.
+func (p *packer) addSample(doc patch.Doc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dict.Load() != nil {

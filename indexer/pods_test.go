@@ -21,9 +21,9 @@ var (
 	hashes     = regexp.MustCompile(`(containerd://|sha256:)[0-9a-f]+`)
 )
 
-// realPods gives n Pods of about 6 KB, made of one that a real API server served. They belong to 80 workloads, each with
-// replicas, and with its own names, labels, images and variables. Replicas differ at random in all members in which real ones
-// differ.
+// realPods returns n Pods of about 6 KB, made of one that a real API server served. They belong to 80 workloads, each
+// with replicas, and with its own names, labels, images and variables. Replicas differ at random in all members in
+// which real ones differ.
 func realPods(t testing.TB, n int) []patch.Doc {
 	t.Helper()
 	file, err := os.ReadFile("../patch/testdata/pod-small.jsonl")

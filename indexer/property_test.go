@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawObject makes an object out of few names and values, so that they meet.
+// drawObject makes an object of few names and values, so that objects share them.
 func drawObject(rt *rapid.T) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	u.SetName(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "name"))
@@ -68,7 +68,7 @@ func sameAnswers(t require.TestingT, ours *Indexer, theirs cache.Indexer, ask *u
 	}
 }
 
-func TestAnIndexerAnswersAsClientGosDoes(t *testing.T) {
+func TestAnIndexerReturnsTheSameAsClientGos(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		indexers := func() cache.Indexers {
 			all := BuiltIn()
@@ -77,7 +77,7 @@ func TestAnIndexerAnswersAsClientGosDoes(t *testing.T) {
 		}
 		ours := New(nil, indexers(), Options{Lazy: rapid.Bool().Draw(rt, "lazy")})
 		theirs := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, indexers())
-		fit := func(u *unstructured.Unstructured) any { // any of the forms in which we take it
+		fit := func(u *unstructured.Unstructured) any { // any of the accepted types
 			if rapid.Bool().Draw(rt, "as text") {
 				doc, err := docOf(u)
 				require.NoError(rt, err)
@@ -150,8 +150,9 @@ func TestAnIndexerAnswersAsClientGosDoes(t *testing.T) {
 	})
 }
 
-// The view of readers while others write: each index agrees with the objects found through it, and a transaction is seen whole.
-func TestReadersAndWritersAtOnceSeeWhatIsWhole(t *testing.T) {
+// This is the view of readers while others write. Each index agrees with the objects found through it, and a
+// transaction is seen whole.
+func TestConcurrentReadersSeeWholeTransactions(t *testing.T) {
 	x := New(nil, cache.Indexers{NamespaceIndex: NamespaceIndexFunc, "user": byUser, LabelIndex: LabelIndexFunc}, Options{Lazy: true})
 	const rounds = 300
 	var writers, readers errgroup.Group

@@ -17,7 +17,7 @@ import (
 
 var errNoMetadata = errors.New("the object has no metadata")
 
-// docOf gives the text of whatever can be kept.
+// docOf returns the text of any object that can be kept.
 func docOf(obj any) (doc patch.Doc, err error) {
 	switch o := obj.(type) {
 	case nil:
@@ -47,7 +47,7 @@ func docOf(obj any) (doc patch.Doc, err error) {
 	return doc, nil
 }
 
-// metadataOf gives the metadata of a text.
+// metadataOf returns the metadata of a text.
 func metadataOf(doc patch.Doc) (patch.Doc, error) {
 	metadata, ok := patch.Get(doc, "/metadata")
 	if !ok || metadata[0] != '{' {
@@ -64,7 +64,7 @@ func encoded(value any) (patch.Doc, error) {
 	return patch.Canonical(text)
 }
 
-// isText reports whether an object is given as JSON.
+// isText reports whether an object is passed as JSON.
 func isText(obj any) bool {
 	switch obj.(type) {
 	case patch.Doc, []byte, json.RawMessage:
@@ -80,7 +80,7 @@ func joined(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// text gives the string at a pointer, "" if there is none.
+// text returns the string at a pointer, or "" if there is none.
 func text(doc patch.Doc, pointer string) string {
 	value, ok := patch.Get(doc, pointer)
 	if !ok {
@@ -95,8 +95,8 @@ func text(doc patch.Doc, pointer string) string {
 
 func decodeUnstructured(doc patch.Doc) (any, error) { return Decode(doc) }
 
-// Decode makes an object of its text as client-go does: integers are int64, other numbers float64. A number that neither
-// holds stays a json.Number, which client-go would refuse. The error says that it is not a JSON object.
+// Decode makes an object of its text as client-go does: integers are int64, other numbers float64. A number that fits
+// neither stays a json.Number, which client-go would reject. An error means that the text is not a JSON object.
 func Decode(doc patch.Doc) (*unstructured.Unstructured, error) {
 	if value, err := patch.Decode(doc); err == nil {
 		if object, ok := value.(map[string]any); ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Snapshot is a cluster at one instant: an Indexer for each resource, with the built-in indices. All its methods may be called
-// from many goroutines.
+// A Snapshot is a cluster at one instant: an Indexer for each resource, with the built-in indices. Many goroutines may
+// call its methods.
 type Snapshot struct {
 	indexers cache.Indexers
 	options  Options
@@ -31,8 +31,8 @@ type Item struct {
 	Doc      patch.Doc
 }
 
-// NewSnapshot makes an empty Snapshot. Its Indexers have these indices and the built-in ones, whose names are taken. Indices are
-// built when they are asked for, whatever Options.Lazy says.
+// NewSnapshot returns an empty Snapshot. Its Indexers have these indices and the built-in ones, whose names are
+// reserved. An index is built at its first use, whatever Options.Lazy is.
 func NewSnapshot(indexers cache.Indexers, o Options) *Snapshot {
 	s := &Snapshot{indexers: make(cache.Indexers), options: o, resources: make(map[schema.GroupResource]*Indexer)}
 	maps.Copy(s.indexers, indexers)
@@ -41,17 +41,17 @@ func NewSnapshot(indexers cache.Indexers, o Options) *Snapshot {
 	return s
 }
 
-// Add keeps an object, in place of any with its name. It takes what Indexer.Add takes.
+// Add stores an object and replaces any with its name. It accepts the same objects as Indexer.Add.
 func (s *Snapshot) Add(resource schema.GroupResource, object any) error {
 	return s.Resource(resource).Add(object)
 }
 
-// AddDoc is the way for rebuilds: see Indexer.AddDoc.
+// AddDoc stores an object for a rebuild: see Indexer.AddDoc.
 func (s *Snapshot) AddDoc(resource schema.GroupResource, namespace, name, rv string, doc patch.Doc) error {
 	return s.Resource(resource).AddDoc(namespace, name, rv, doc)
 }
 
-// Resource gives the Indexer of a resource, an empty one if it has no objects.
+// Resource returns the Indexer of a resource, an empty one if it has no objects.
 func (s *Snapshot) Resource(resource schema.GroupResource) *Indexer {
 	s.mu.RLock()
 	x := s.resources[resource]
@@ -68,7 +68,7 @@ func (s *Snapshot) Resource(resource schema.GroupResource) *Indexer {
 	return x
 }
 
-// Resources gives the resources that have objects, by group and name.
+// Resources returns the resources that have objects, by group and name.
 func (s *Snapshot) Resources() []schema.GroupResource {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -84,7 +84,7 @@ func (s *Snapshot) Resources() []schema.GroupResource {
 	return resources
 }
 
-// Len gives the number of objects.
+// Len returns the number of objects.
 func (s *Snapshot) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -95,7 +95,7 @@ func (s *Snapshot) Len() int {
 	return n
 }
 
-// All gives every object, by resource and key. One at a time is unpacked.
+// All iterates over all objects, by resource and key. It unpacks one at a time.
 func (s *Snapshot) All() iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		for _, resource := range s.Resources() {
@@ -108,13 +108,13 @@ func (s *Snapshot) All() iter.Seq[Item] {
 	}
 }
 
-// ByUID gives the object with a UID, of whatever resource. The first call builds an index of each resource.
+// ByUID returns the object with a UID, of any resource. The first call builds an index of each resource.
 func (s *Snapshot) ByUID(uid types.UID) (Item, bool) {
 	for _, resource := range s.Resources() {
 		x := s.Resource(resource)
 		keys, err := x.IndexKeys(UIDIndex, string(uid))
 		if err != nil || len(keys) == 0 {
-			continue // The function of this index fails on nothing.
+			continue // The function of this index never fails.
 		}
 		if doc, ok := x.Doc(keys[0]); ok {
 			return Item{Resource: resource, Key: keys[0], Doc: doc}, true

@@ -21,7 +21,7 @@ var (
 	jobResource  = schema.GroupResource{Group: "batch", Resource: "jobs"}
 )
 
-func TestASnapshotIsFilledFromManyGoroutinesAndFoundByResourceIndexAndUID(t *testing.T) {
+func TestASnapshotIsFilledConcurrentlyAndFindsByResourceIndexAndUID(t *testing.T) {
 	s := NewSnapshot(cache.Indexers{"user": byUser}, Options{})
 	docs := realPods(t, 400)
 	var fill errgroup.Group
@@ -74,7 +74,8 @@ func TestASnapshotIsFilledFromManyGoroutinesAndFoundByResourceIndexAndUID(t *tes
 	require.Equal(t, []string{"job"}, found(t, s.Resource(jobResource), "user", "ann"))
 }
 
-// BenchmarkSnapshot fills a snapshot with 20,000 Pods and says what each costs in memory: as it is, and with all indices built.
+// BenchmarkSnapshot fills a snapshot with 20,000 Pods and reports the memory of each: without indices, and with all
+// indices built.
 func BenchmarkSnapshot(b *testing.B) {
 	const n = 20_000
 	docs := realPods(b, n)
@@ -113,7 +114,7 @@ func namesOf(docs []patch.Doc) [][2]string {
 	return names
 }
 
-// fill adds Pods whose names are known, as those of a rebuild are.
+// fill adds Pods whose names are known, as in a rebuild.
 func fill(b *testing.B, s *Snapshot, docs []patch.Doc, names [][2]string) {
 	var group errgroup.Group
 	for worker := range runtime.GOMAXPROCS(0) {
@@ -154,7 +155,7 @@ func BenchmarkIndices(b *testing.B) {
 	}
 }
 
-// BenchmarkCodecs is why objects are packed as they are.
+// BenchmarkCodecs compares the ways to pack objects.
 func BenchmarkCodecs(b *testing.B) {
 	docs := realPods(b, 2000)
 	var sample []byte

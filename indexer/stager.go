@@ -10,16 +10,16 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A change is what is to be done to one key.
+// A change is a change of one key.
 type change struct {
 	key    string
-	entry  *entry    // nil removes
-	rv     *string   // nil leaves the store's as it is
-	doc    patch.Doc // of entry, until it is indexed
+	entry  *entry    // nil removes the key
+	rv     *string   // nil keeps the store's
+	doc    patch.Doc // the text of entry, until it is indexed
 	values map[*index][]string
 }
 
-// A stager makes changes of objects. It does all that can be done without the store.
+// A stager makes changes of objects. It does all work that needs no access to the store.
 type stager struct {
 	keyFunc cache.KeyFunc
 	codec   *codec
@@ -54,8 +54,8 @@ func (s *stager) stageDelete(obj any) (change, error) {
 	return change{key: key, rv: rv}, err
 }
 
-// identity gives the key of an object or of a tombstone, and its resource version. The object need not be one that could be
-// kept. The version is nil if there is none to have.
+// identity returns the key and the resource version of an object or a tombstone. The object need not be one that can be
+// stored. The version is nil if there is none.
 func (s *stager) identity(obj any) (key string, rv *string, err error) {
 	if !isText(obj) {
 		key, err = s.key(obj, nil, nil)
@@ -78,7 +78,7 @@ func (s *stager) identity(obj any) (key string, rv *string, err error) {
 	return key, &version, err
 }
 
-// key gives the key of an object. If it is given as a text, doc and metadata are that text.
+// key returns the key of an object. If the object is a text, doc and metadata are that text.
 func (s *stager) key(obj any, doc, metadata patch.Doc) (key string, err error) {
 	switch {
 	case isText(obj) && s.keyFunc == nil:

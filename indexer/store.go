@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A store holds the objects of an Indexer, and what its indices have of them.
+// A store holds the objects of an Indexer, and their entries in its indices.
 type store struct {
 	codec *codec
 
-	// The goroutine that changes the store or builds an index holds writing, so that index functions can be called without
-	// holding up readers. It is taken before mu.
+	// The goroutine that changes the store or builds an index holds writing, so that index functions can run without
+	// blocking readers. It is locked before mu.
 	writing sync.Mutex
-	mu      sync.RWMutex // protects the fields below; locked only by the holder of writing, and only to put in ready parts
+	mu      sync.RWMutex // protects the fields below; only the holder of writing locks it, to insert finished parts
 	entries map[string]*entry
 	indices map[string]*index
 	rv      string
@@ -30,7 +30,7 @@ func (s *store) entry(key string) *entry {
 	return s.entries[key]
 }
 
-// all gives the entries, in no order.
+// all returns the entries, in no order.
 func (s *store) all() []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -55,21 +55,21 @@ func (s *store) keys() []string {
 	return slices.AppendSeq(make([]string, 0, len(s.entries)), maps.Keys(s.entries))
 }
 
-// keysUnder gives the keys that an index has under a value, sorted.
+// keysUnder returns the keys of a value in an index, sorted.
 func (s *store) keysUnder(of *index, value string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return sets.List(of.all(value))
 }
 
-// valuesOf gives the values of an index, in no order.
+// valuesOf returns the values of an index, in no order.
 func (s *store) valuesOf(of *index) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.AppendSeq(make([]string, 0, len(of.keys)), maps.Keys(of.keys))
 }
 
-// indexers gives the index functions by name, in a map of its own.
+// indexers returns the index functions by name, in a new map.
 func (s *store) indexers() cache.Indexers {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -80,7 +80,7 @@ func (s *store) indexers() cache.Indexers {
 	return indexers
 }
 
-// under gives the entries that an index has under some values, in no order.
+// under returns the entries of some values in an index, in no order.
 func (s *store) under(of *index, values ...string) []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -138,7 +138,7 @@ func (s *store) commit(rv *string, changes ...change) {
 	}
 }
 
-// keepGood makes those changes, all at once, that have no error, and sets the errors of those that cannot be indexed.
+// keepGood makes all changes without an error at once, and sets the errors of those that cannot be indexed.
 func (s *store) keepGood(all []change, errs []error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -162,7 +162,7 @@ func (s *store) bookmark(rv string) {
 	s.commit(&rv)
 }
 
-// replace puts changes in the place of everything. After an error the store is as it was.
+// replace replaces all objects by changes. After an error the store is unchanged.
 func (s *store) replace(changes []change, rv string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -198,7 +198,7 @@ func (s *store) put(c *change) {
 	}
 }
 
-// built gives an index that can be asked.
+// built returns an index that is ready for use.
 func (s *store) built(name string) (*index, error) {
 	s.mu.RLock()
 	of := s.indices[name]
@@ -218,7 +218,8 @@ func (s *store) built(name string) (*index, error) {
 	return of, s.build(of)
 }
 
-// build computes an index of what is in the store. The caller holds writing, so the store does not change meanwhile.
+// build computes an index of the objects in the store. The caller holds writing, so the store does not change
+// meanwhile.
 func (s *store) build(of *index) error {
 	entries := slices.Collect(maps.Values(s.entries))
 	values := make([][]string, len(entries))
@@ -247,7 +248,7 @@ func (s *store) build(of *index) error {
 	return nil
 }
 
-// addIndices adds indices, all or none, and builds them if that is wanted at once.
+// addIndices adds indices, all or none. If build is true, it also builds them.
 func (s *store) addIndices(functions cache.Indexers, build bool) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
