@@ -6,8 +6,8 @@ import (
 	"hash"
 )
 
-// A Digester computes the digest of one batch. It is SHA-256 over the digest of the batch before and these records, in this
-// order. The digest before is 32 bytes; for the first batch, see Genesis. Everything in the records can be read from the
+// A Digester computes the digest of one batch. It is SHA-256 over the digest of the previous batch and these records, in this
+// order. The previous digest is 32 bytes; for the first batch, see Genesis. Everything in the records can be read from the
 // tables again.
 //
 //	'd' for each delta by seq:          seq, object_id, stream, observed_at, occurred_at, type, source, rv, version, manager,
@@ -26,35 +26,35 @@ import (
 //	    changed:
 //	'b' once:                           cluster, epoch, batch, first_seq, last_seq, observed_at
 //
-// The digest in 'd' is the one with which the delta was written. If erased_deltas names the delta, it is digest_before of its
-// oldest row there.
+// The digest in 'd' is the digest with which the delta was written. If erased_deltas names the delta, it is
+// digest_before of its oldest row there.
 //
 // Values are written as follows:
 //
 //   - Integers of any width are 8 bytes, big-endian.
 //   - Times are microseconds since 1970, as integers.
 //   - Texts and byte strings are their length as a 4-byte integer, and their bytes.
-//   - What may be NULL is a byte 0 for NULL, or a byte 1 and the value.
+//   - A value that may be NULL is a byte 0 for NULL, or a byte 1 and the value.
 type Digester struct {
 	hash   hash.Hash
 	record []byte
 }
 
-// Genesis is what the first batch of a cluster is chained to.
+// Genesis returns the digest to which the first batch of a cluster is chained.
 func Genesis(clusterUID string) [32]byte {
 	return sha256.Sum256([]byte("kuberewind record of cluster " + clusterUID))
 }
 
-// New makes a Digester.
+// New returns a Digester.
 func New() *Digester { return &Digester{hash: sha256.New()} }
 
-// Begin starts the digest of a batch, which covers that of the batch before.
+// Begin starts the digest of a batch with the digest of the previous batch.
 func (d *Digester) Begin(before [32]byte) {
 	d.hash.Reset()
 	d.hash.Write(before[:])
 }
 
-// Delta covers a delta of the batch.
+// Delta adds a delta of the batch.
 func (d *Digester) Delta(r *Delta) {
 	d.tag('d')
 	d.ints(r.Seq, r.ObjectID, int64(r.Stream), r.Observed, r.Occurred, int64(r.Kind), int64(r.Source))
@@ -68,7 +68,7 @@ func (d *Digester) Delta(r *Delta) {
 	d.write()
 }
 
-// Life covers a life that began in the batch.
+// Life adds a life that began in the batch.
 func (d *Digester) Life(l *Life) {
 	d.tag('l')
 	d.ints(l.ObjectID, int64(l.Stream))
@@ -78,14 +78,14 @@ func (d *Digester) Life(l *Life) {
 	d.write()
 }
 
-// End covers a life that ended in the batch.
+// End adds a life that ended in the batch.
 func (d *Digester) End(e *End) {
 	d.tag('e')
 	d.ints(e.ObjectID, e.Seq)
 	d.write()
 }
 
-// Opened covers a gap that the batch opened.
+// Opened adds a gap that the batch opened.
 func (d *Digester) Opened(g *Gap) {
 	d.tag('o')
 	d.ints(g.Number, int64(g.Stream))
@@ -95,7 +95,7 @@ func (d *Digester) Opened(g *Gap) {
 	d.write()
 }
 
-// Closed covers a gap that the batch closed.
+// Closed adds a gap that the batch closed.
 func (d *Digester) Closed(g *Gap) {
 	d.tag('c')
 	d.ints(g.Number)
@@ -113,7 +113,7 @@ func (d *Digester) Closed(g *Gap) {
 	d.write()
 }
 
-// Erasure covers the erasure that the batch is.
+// Erasure adds the erasure, if the batch is one.
 func (d *Digester) Erasure(x *Erasure) {
 	d.tag('x')
 	d.ints(x.Number, x.At.UnixMicro())
@@ -125,7 +125,7 @@ func (d *Digester) Erasure(x *Erasure) {
 	d.write()
 }
 
-// Erased covers a delta that the batch changed.
+// Erased adds a delta that the erasure changed.
 func (d *Digester) Erased(e *ErasedDelta) {
 	d.tag('y')
 	d.ints(e.Seq)
@@ -134,7 +134,7 @@ func (d *Digester) Erased(e *ErasedDelta) {
 	d.write()
 }
 
-// Sum gives the digest of the batch.
+// Sum returns the digest of the batch.
 func (d *Digester) Sum(b Batch) (digest [32]byte) {
 	d.tag('b')
 	d.ints(int64(b.Cluster), b.Epoch, b.Number, b.FirstSeq, b.LastSeq, b.Observed)
@@ -158,7 +158,7 @@ func (d *Digester) text(s string) {
 	d.record = append(d.record, s...)
 }
 
-// nullable is a text that is NULL when empty.
+// nullable writes a text, or NULL if it is empty.
 func (d *Digester) nullable(s string) {
 	if s == "" {
 		d.textOrNull(nil)
@@ -167,7 +167,7 @@ func (d *Digester) nullable(s string) {
 	d.textOrNull(&s)
 }
 
-// code is an integer that is NULL when 0.
+// code writes an integer, or NULL for 0.
 func (d *Digester) code(n int16) {
 	if n == 0 {
 		d.intOrNull(nil)

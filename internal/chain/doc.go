@@ -1,7 +1,7 @@
-// Package chain computes the digests of batches, each of which covers the digest of the batch before.
+// Package chain computes the digests of batches. Each digest covers the digest of the previous batch.
 //
-// It is the only place that knows which bytes a digest covers. The sink digests a batch with it when it writes one, an erasure
-// when it ends, and package verify when it reads the batch again.
+// Only this package decides which bytes a digest covers. Three callers use it: the sink when it writes a batch, an
+// erasure when it ends, and package verify when it reads a batch again.
 //
-// It does no I/O and starts no goroutine. A Digester belongs to one goroutine.
+// The package does no I/O and starts no goroutine. A Digester belongs to one goroutine.
 package chain

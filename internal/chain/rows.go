@@ -6,7 +6,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A Delta is what the digest covers of a row of deltas_data. Times are in microseconds since 1970.
+// A Delta holds the columns of a row of deltas_data that the digest covers. Times are in microseconds since 1970.
 type Delta struct {
 	Seq, ObjectID      int64
 	Observed, Occurred int64
@@ -20,7 +20,7 @@ type Delta struct {
 	Digest             [16]byte
 }
 
-// A Life is what the digest covers of a row of lives.
+// A Life holds the columns of a row of lives that the digest covers.
 type Life struct {
 	ObjectID             int64
 	Stream               int32
@@ -30,7 +30,7 @@ type Life struct {
 // An End is a row of ends.
 type End struct{ ObjectID, Seq int64 }
 
-// A Gap is what the digest covers of a row of gaps_data. Times are in microseconds since 1970.
+// A Gap holds the columns of a row of gaps_data that the digest covers. Times are in microseconds since 1970.
 type Gap struct {
 	Number  int64
 	Stream  int32
@@ -44,14 +44,14 @@ type Gap struct {
 	Counts  *[4]int64 // appeared, changed, vanished, unchanged
 }
 
-// An Erasure is a row of erasures_data: what went from the record, and who had it go.
+// An Erasure is a row of erasures_data: what was erased, when, by whom and why.
 type Erasure struct {
 	Number      int64
 	At          time.Time
 	By          string
 	Reason      string
-	Scope       string // where it was looked for, "" for everywhere
-	Fingerprint []byte // keyed, of the value
+	Scope       string // where the value was searched, "" for everywhere
+	Fingerprint []byte // a keyed hash of the value
 	Deltas      int64
 	Objects     int64
 	Documents   int64
@@ -63,7 +63,7 @@ type ErasedDelta struct {
 	Before, After [16]byte
 }
 
-// A Batch is what the digest covers of a row of batches. Its time is in microseconds since 1970.
+// A Batch holds the columns of a row of batches that the digest covers. Its time is in microseconds since 1970.
 type Batch struct {
 	Cluster           int32
 	Epoch, Number     int64
