@@ -11,8 +11,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Transformer brings an object into the form in which it is queued and recorded. That form is canonical, and holds nothing
-// that must not be kept (I9). An error keeps the object out of the queue. Redaction may be nil.
+// Transformer returns a function that brings an object into the form in which it is queued and recorded. That form is
+// canonical, and holds nothing that must not be kept (I9). An error keeps the object out of the queue. Redaction may be
+// nil.
 func Transformer(redaction *redact.Resource) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		o, ok := obj.(*kube.Object)
@@ -36,8 +37,8 @@ func Transformer(redaction *redact.Resource) cache.TransformFunc {
 	}
 }
 
-// Restorer brings a text of the record or of the spool under the present rules of redaction, which may be nil.
-// I9: the rules may have been fewer when it was written.
+// Restorer returns a function that applies the present rules of redaction, which may be nil, to a text of the record or
+// of the spool. I9: the text may have been written under fewer rules.
 func Restorer(redaction *redact.Resource) func(patch.Doc) (patch.Doc, error) {
 	if redaction == nil {
 		return func(doc patch.Doc) (patch.Doc, error) { return doc, nil }
