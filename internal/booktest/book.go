@@ -14,26 +14,26 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Noon is when a Book begins, unless its options say otherwise.
+// Noon is when a Book begins, unless its options set another time.
 var Noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// Options are how a Book begins.
+// Options configure a Book.
 type Options struct {
 	Streams []postgres.StreamSpec
 	// Config is the configuration that the recorder notes, as JSON. The default includes everything.
 	Config string
-	// Begin is when it begins. The default is Noon.
+	// Begin is when the Book begins. The default is Noon.
 	Begin time.Time
 	// RV is the resource version before the first. The default is 100.
 	RV int
 }
 
-// A Book writes a record. No list has ended when it begins.
+// A Book writes a record. When it begins, no list has ended.
 type Book struct {
-	// DB is the database, nil of a Book that NewOn made.
+	// DB is the database. It is nil if NewOn made the Book.
 	DB   *pgtest.Database
 	Sink *postgres.Sink
-	// Config is what each recorder opens the record with.
+	// Config is the configuration with which each recorder opens the record.
 	Config postgres.Config
 	Now    time.Time
 	// Lag is the time from observation to commit.
@@ -57,7 +57,8 @@ func New(t testing.TB, o Options) *Book {
 	return b
 }
 
-// NewOn begins a Book on an empty record, such as that of a template. It has no DB. A template can be copied when the Book is closed.
+// NewOn begins a Book on an empty record, such as a copy of a template. The Book has no DB. A template can be copied
+// after the Book is closed.
 func NewOn(t testing.TB, url string, o Options) *Book {
 	t.Helper()
 	b := &Book{t: t, Now: o.Begin, RV: cmp.Or(o.RV, 100), specs: slices.Clone(o.Streams), live: map[string]map[string]*Object{}}
@@ -73,7 +74,7 @@ func NewOn(t testing.TB, url string, o Options) *Book {
 	return b
 }
 
-// Open is a recorder that begins, or comes back. Its sink is closed with the test at the latest.
+// Open starts a recorder, or restarts it. The sink is closed at the end of the test at the latest.
 func (b *Book) Open() {
 	b.t.Helper()
 	var err error
@@ -105,10 +106,10 @@ func (b *Book) open(spec postgres.StreamSpec) {
 	}
 }
 
-// Close is a recorder that stops.
+// Close stops the recorder.
 func (b *Book) Close() { b.Sink.Close() }
 
-// Pause is a recorder that stops, and comes back after d.
+// Pause stops the recorder, and restarts it after d.
 func (b *Book) Pause(d time.Duration) {
 	b.t.Helper()
 	b.Close()
@@ -116,7 +117,7 @@ func (b *Book) Pause(d time.Duration) {
 	b.Open()
 }
 
-// nameOf is under what a Book knows a stream: its resource, and its scope if it has one.
+// nameOf returns the name of a stream in a Book: its resource, and its scope if it has one.
 func nameOf(spec postgres.StreamSpec) string {
 	if spec.Scope != "" {
 		return spec.Resource + "/" + spec.Scope
@@ -124,7 +125,7 @@ func nameOf(spec postgres.StreamSpec) string {
 	return spec.Resource
 }
 
-// Names are those of its streams, in the order in which these began.
+// Names returns the names of its streams, in the order in which they began.
 func (b *Book) Names() (names []string) {
 	for _, spec := range b.specs {
 		names = append(names, nameOf(spec))
@@ -132,7 +133,7 @@ func (b *Book) Names() (names []string) {
 	return names
 }
 
-// Stream is one of its streams.
+// Stream returns one of its streams.
 func (b *Book) Stream(name string) *postgres.Stream {
 	b.t.Helper()
 	st := b.streams[name]
@@ -147,7 +148,7 @@ func (b *Book) spec(name string) postgres.StreamSpec {
 	return b.specs[i]
 }
 
-// Commit writes items in one transaction. Those that do not say when they were observed were observed now.
+// Commit writes items in one transaction. An item without an observation time was observed now.
 func (b *Book) Commit(items ...postgres.Item) *postgres.Batch {
 	b.t.Helper()
 	batch, err := b.Try(items...)
@@ -155,7 +156,7 @@ func (b *Book) Commit(items ...postgres.Item) *postgres.Batch {
 	return batch
 }
 
-// Try is Commit that may fail, as that of a recorder that another has replaced.
+// Try is Commit for a commit that may fail, for example because another recorder has taken over.
 func (b *Book) Try(items ...postgres.Item) (*postgres.Batch, error) {
 	b.t.Helper()
 	for i := range items {
@@ -169,7 +170,7 @@ func (b *Book) Try(items ...postgres.Item) (*postgres.Batch, error) {
 	return batch, b.Sink.Commit(context.Background(), batch)
 }
 
-// LedBy names the recorder that was chosen, and when it said so last, in SQL.
+// LedBy sets the leader of the cluster, and the time of its last renewal, in SQL.
 func (b *Book) LedBy(recorder, at string) {
 	b.t.Helper()
 	b.DB.Exec(b.t, `INSERT INTO kuberewind.leaders (cluster_uid, holder, token, term, renewed_at) VALUES ('`+b.Config.ClusterUID+`', '`+recorder+`', '', '6s', `+at+`)

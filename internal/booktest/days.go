@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Stepped has the clock of the recorder step to a time, which the database agrees with.
+// Stepped steps the clock of the recorder to a time, with which the database agrees.
 func (s *Shop) Stepped(to time.Time) {
 	s.t.Helper()
 	step := postgres.ClockStep{Record: s.Now, Recorder: to, Database: to, Adopted: true}
@@ -24,8 +24,8 @@ func (s *Shop) Lose(day time.Time) {
 	s.DB.Exec(s.t, "ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p"+day.Format("20060102"))
 }
 
-// Sweep ends the sweep of the day. Objects that live without a row of their own on that day are stored again, so that earlier
-// days may be dropped.
+// Sweep completes the sweep of the day. Living objects without a row on that day are stored again, so that earlier days
+// may be dropped.
 func (s *Shop) Sweep() {
 	s.t.Helper()
 	var items []postgres.Item

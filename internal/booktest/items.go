@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Item is a delta of an object. A watch moves the position of its stream.
+// Item returns a delta of an object. An item of a watch moves the position of its stream.
 func (b *Book) Item(stream string, kind delta.Type, source delta.Source, o *Object) postgres.Item {
 	b.t.Helper()
 	it := postgres.Item{Stream: b.Stream(stream).ID(), Kind: postgres.Delta, Type: kind, Source: source, Object: o}
@@ -17,7 +17,7 @@ func (b *Book) Item(stream string, kind delta.Type, source delta.Source, o *Obje
 	return it
 }
 
-// Listed ends a list of a stream. It closes the gap that is open, if there is one.
+// Listed returns the end of a list of a stream. It closes the open gap, if there is one.
 func (b *Book) Listed(stream string, cause delta.Cause, source delta.Source) postgres.Item {
 	b.t.Helper()
 	rv := strconv.Itoa(b.RV)
@@ -26,13 +26,13 @@ func (b *Book) Listed(stream string, cause delta.Cause, source delta.Source) pos
 	return it
 }
 
-// Interrupted opens a gap of a stream.
+// Interrupted returns an item that opens a gap of a stream.
 func (b *Book) Interrupted(stream string, cause delta.Cause) postgres.Item {
 	b.t.Helper()
 	return b.marked(stream, delta.Marker{Kind: delta.Interrupted, Cause: cause})
 }
 
-// Resumed closes the gap of a stream in which nothing was missed.
+// Resumed returns an item that closes the gap of a stream in which nothing was missed.
 func (b *Book) Resumed(stream string) postgres.Item {
 	b.t.Helper()
 	return b.marked(stream, delta.Marker{Kind: delta.Resumed})

@@ -12,12 +12,12 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// Live is the object of a key that lives, such as "shop/web"; nil if none does.
+// Live returns the living object with a key such as "shop/web", or nil.
 func (b *Book) Live(stream, key string) *Object {
 	return b.live[stream][key]
 }
 
-// AllLive are the objects of a stream that live, by key.
+// AllLive returns the living objects of a stream, by key.
 func (b *Book) AllLive(stream string) []*Object {
 	var all []*Object
 	for _, key := range slices.Sorted(maps.Keys(b.live[stream])) {
@@ -26,7 +26,7 @@ func (b *Book) AllLive(stream string) []*Object {
 	return all
 }
 
-// UID is that of the object that lives under a name, or a new one.
+// UID returns the UID of the living object with a name, or a new one.
 func (b *Book) UID(stream, namespace, name string) string {
 	if o := b.Live(stream, Key(namespace, name)); o != nil {
 		return o.UID
@@ -35,7 +35,7 @@ func (b *Book) UID(stream, namespace, name string) string {
 	return fmt.Sprintf("%08d-0000-4000-8000-000000000000", b.uids)
 }
 
-// Set is a watch that shows a version: the object is created, or changed.
+// Set returns an event of a watch that creates or changes an object.
 func (b *Book) Set(stream string, o *Object) postgres.Item {
 	b.t.Helper()
 	kind := delta.Updated
@@ -46,21 +46,21 @@ func (b *Book) Set(stream string, o *Object) postgres.Item {
 	return b.Item(stream, kind, delta.SourceWatch, o)
 }
 
-// Remove is a watch that shows the last version of an object.
+// Remove returns an event of a watch that deletes an object, with its last version.
 func (b *Book) Remove(stream string, last *Object) postgres.Item {
 	b.t.Helper()
 	delete(b.live[stream], last.Key())
 	return b.Item(stream, delta.Deleted, delta.SourceWatch, last)
 }
 
-// Found is a version that only a list shows.
+// Found returns a version that only a list shows.
 func (b *Book) Found(stream string, o *Object) postgres.Item {
 	b.t.Helper()
 	b.live[stream][o.Key()] = o
 	return b.Item(stream, delta.Sync, delta.SourceRelist, o)
 }
 
-// Vanished is an object that was not on the list: its delete is inferred.
+// Vanished returns the inferred delete of an object that a list no longer has.
 func (b *Book) Vanished(stream string, o *Object) postgres.Item {
 	b.t.Helper()
 	delete(b.live[stream], o.Key())

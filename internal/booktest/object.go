@@ -13,31 +13,31 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// An Object is a version of one, as a server could serve it.
+// An Object is one version of an object, as a server could serve it.
 type Object struct {
 	Namespace, Name, UID, RV string
 	Content                  patch.Doc
 }
 
-// GetNamespace is the namespace, "" of an object that has none.
+// GetNamespace returns the namespace, or "".
 func (o *Object) GetNamespace() string { return o.Namespace }
 
-// GetName is the name.
+// GetName returns the name.
 func (o *Object) GetName() string { return o.Name }
 
-// GetUID is the UID.
+// GetUID returns the UID.
 func (o *Object) GetUID() types.UID { return types.UID(o.UID) }
 
-// GetResourceVersion is the resource version.
+// GetResourceVersion returns the resource version.
 func (o *Object) GetResourceVersion() string { return o.RV }
 
-// Doc is the object in canonical form.
+// Doc returns the object in canonical form.
 func (o *Object) Doc() patch.Doc { return o.Content }
 
-// Key is the object's name with its namespace.
+// Key returns the object's name with its namespace.
 func (o *Object) Key() string { return Key(o.Namespace, o.Name) }
 
-// Key is a name with its namespace.
+// Key returns a name with its namespace.
 func Key(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -45,26 +45,26 @@ func Key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Be gives the version another UID: what is made anew under a name is another life.
+// Be sets the UID of the version: an object that is created again under a name has another life.
 func (o *Object) Be(uid string) {
 	o.Content = patch.Doc(strings.Replace(string(o.Content), fmt.Sprintf(`"uid":%q`, o.UID), fmt.Sprintf(`"uid":%q`, uid), 1))
 	o.UID = uid
 }
 
-// Next makes the next version of an object. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
+// Next returns the next version of an object. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
 func (b *Book) Next(stream, namespace, name, uid, metadata, fields string) *Object {
 	b.t.Helper()
 	b.RV++
 	return b.At(b.RV, stream, namespace, name, uid, metadata, fields)
 }
 
-// At makes a version of an object with a resource version that may be an old one.
+// At returns a version of an object with a resource version that may be an old one.
 func (b *Book) At(rv int, stream, namespace, name, uid, metadata, fields string) *Object {
 	b.t.Helper()
 	return NewObject(b.t, b.spec(stream), rv, namespace, name, uid, metadata, fields)
 }
 
-// NewObject makes a version of an object of a stream.
+// NewObject returns a version of an object of a stream.
 func NewObject(t testing.TB, of postgres.StreamSpec, rv int, namespace, name, uid, metadata, fields string) *Object {
 	t.Helper()
 	if namespace != "" {

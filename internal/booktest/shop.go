@@ -8,10 +8,10 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A Shop is a Book of the usual resources. Its objects are in one namespace, and a name has one life.
+// A Shop is a Book of the usual resources. Its objects are in one namespace, and each name has one life.
 type Shop struct{ *Book }
 
-// Namespace is that of all objects of a Shop but Nodes.
+// Namespace is the namespace of all objects of a Shop, except Nodes.
 const Namespace = "shop"
 
 var shop = []postgres.StreamSpec{
@@ -29,7 +29,7 @@ func NewShop(t testing.TB) *Shop {
 	return &Shop{New(t, Options{Streams: shop})}
 }
 
-// NewShopOn begins a Shop on an empty record, such as that of a template. It has no DB.
+// NewShopOn begins a Shop on an empty record, such as a copy of a template. The Shop has no DB.
 func NewShopOn(t testing.TB, url string) *Shop {
 	t.Helper()
 	return &Shop{NewOn(t, url, Options{Streams: shop})}
@@ -49,15 +49,16 @@ func (s *Shop) ListBut(but string, items ...postgres.Item) {
 	s.Commit(items...)
 }
 
-// UIDOf is the UID of the only life of a name.
+// UIDOf returns the UID of the only life of a name.
 func UIDOf(resource, name string) string { return resource + "-" + name }
 
-// Owned is metadata that names an owner.
+// Owned returns metadata that names an owner.
 func Owned(kind, resource, name string) string {
 	return fmt.Sprintf(`"ownerReferences":[{"apiVersion":"v1","kind":%q,"name":%q,"uid":%q,"controller":true}],`, kind, name, UIDOf(resource, name))
 }
 
-// Delta is one of an object in Namespace, or of a Node. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
+// Delta returns a delta of an object in Namespace, or of a Node. metadata and fields are JSON, such as `"labels":{},`
+// and `,"spec":{}`.
 func (s *Shop) Delta(kind delta.Type, source delta.Source, resource, name, metadata, fields string) postgres.Item {
 	s.t.Helper()
 	namespace := ""
@@ -73,7 +74,7 @@ func (s *Shop) Watched(kind delta.Type, resource, name, metadata, fields string)
 	s.Commit(s.Delta(kind, delta.SourceWatch, resource, name, metadata, fields))
 }
 
-// Renewed is when the recorder said last that it records, in SQL. A Shop says nothing by itself.
+// Renewed sets when the recorder last renewed its leadership, in SQL. A Shop does not renew it by itself.
 func (s *Shop) Renewed(at string) {
 	s.t.Helper()
 	s.LedBy(s.Config.Recorder, at)
