@@ -16,21 +16,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Setup brings an empty database to where tests begin. It is connected as the role that owns the database; what else it
-// needs is in conn.Config(). It must not leave sessions open.
+// Setup prepares an empty database for tests. It is connected as the role that owns the database; conn.Config() has
+// everything else that it needs. It must close all sessions that it opens.
 type Setup = func(ctx context.Context, conn *pgx.Conn) error
 
-// template is a database that a setup was run in, once.
+// A template is a database in which a setup ran once.
 type template struct {
 	once sync.Once
 	name string
 	err  error
 }
 
-// createDatabase copies files, which without fsync takes a fifth of the time of logging every block.
+// createDatabase copies files. Without fsync that takes a fifth of the time of logging every block.
 const createDatabase = "CREATE DATABASE %s STRATEGY file_copy"
 
-// New makes a database on the shared server, on which setup was run; nil leaves it empty. It is dropped after the test.
+// New makes a database on the shared server and runs setup in it; if setup is nil, the database stays empty. It is
+// dropped after the test.
 func New(t testing.TB, setup Setup) *Database {
 	t.Helper()
 	return Shared(t).New(t, setup)
@@ -53,13 +54,13 @@ func (s *Server) New(t testing.TB, setup Setup) *Database {
 	if err := s.exec(ctx, fmt.Sprintf(statement, d.name)); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	if s == sharedServer() { // others go with all that is in them
+	if s == sharedServer() { // other servers are removed with all their databases
 		t.Cleanup(func() { d.drop(t) })
 	}
 	return d
 }
 
-// template runs a setup at its first use. It has a context of its own, because it is made for other tests as well.
+// template runs a setup at its first use. It has its own context, because other tests use the template as well.
 func (s *Server) template(setup Setup) *template {
 	key := reflect.ValueOf(setup).Pointer()
 	s.mu.Lock()
@@ -80,7 +81,7 @@ func (s *Server) template(setup Setup) *template {
 	return made
 }
 
-// Database is one test's. Its methods fail the test that they are given.
+// A Database belongs to one test. If a method fails, the test that it is called with fails.
 type Database struct {
 	server *Server
 	name   string
@@ -89,17 +90,18 @@ type Database struct {
 	roles []string
 }
 
-// Name is the database's.
+// Name returns the name of the database.
 func (d *Database) Name() string { return d.name }
 
-// Server is where the database is.
+// Server returns the server of the database.
 func (d *Database) Server() *Server { return d.server }
 
-// URL connects as the owner of the database: a superuser, unless TEST_DATABASE_URL says otherwise.
+// URL returns a URL that connects as the owner of the database: a superuser, unless TEST_DATABASE_URL names another
+// role.
 func (d *Database) URL() string { return d.server.databaseURL(d.name, nil) }
 
-// Login makes a role that may only log in, with the rights of the roles of which it is a member. It returns the URL to connect
-// as it. If the owner may not make roles, the test is skipped.
+// Login makes a role that may only log in, with the rights of the roles of which it is a member. It returns the URL of
+// the role. If the owner may not make roles, the test is skipped.
 func (d *Database) Login(t testing.TB, memberOf ...string) string {
 	t.Helper()
 	var may bool
@@ -163,32 +165,33 @@ func (d *Database) Exec(t testing.TB, statements ...string) {
 	}
 }
 
-// CutConnections ends every session of the database, as an administrator does. A statement fails with SQLSTATE 57P01; an idle
-// connection breaks. It returns the number of sessions when they are gone.
+// CutConnections ends every session of the database, as an administrator does. A statement fails with SQLSTATE 57P01;
+// an idle connection breaks. CutConnections returns the number of sessions after they have ended.
 func (d *Database) CutConnections(t testing.TB) int {
 	t.Helper()
 	var cut int
 	d.onAdmin(t, func(ctx context.Context, conn *pgx.Conn) error {
-		// With a timeout pg_terminate_backend returns when the backend has ended.
+		// With a timeout, pg_terminate_backend returns after the backend has ended.
 		return conn.QueryRow(ctx, `SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 60000))
 			FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`, d.name).Scan(&cut)
 	})
 	return cut
 }
 
-// RefuseConnections makes the database refuse new sessions (SQLSTATE 55000), superusers' too; open ones go on.
+// RefuseConnections makes the database refuse new sessions (SQLSTATE 55000), even of superusers. Open sessions
+// continue.
 func (d *Database) RefuseConnections(t testing.TB) { t.Helper(); d.alter(t, "ALLOW_CONNECTIONS false") }
 
 // AllowConnections undoes RefuseConnections.
 func (d *Database) AllowConnections(t testing.TB) { t.Helper(); d.alter(t, "ALLOW_CONNECTIONS true") }
 
-// LimitConnections lets roles that are no superusers have at most n sessions together (SQLSTATE 53300); -1 lifts the limit.
+// LimitConnections limits the sessions of all roles that are no superusers to n (SQLSTATE 53300); -1 removes the limit.
 func (d *Database) LimitConnections(t testing.TB, n int) {
 	t.Helper()
 	d.alter(t, fmt.Sprintf("CONNECTION LIMIT %d", n))
 }
 
-// ReadOnly cuts every session, and lets later ones only read unless they ask for more (SQLSTATE 25006).
+// ReadOnly cuts every session, and makes later ones read-only by default (SQLSTATE 25006).
 func (d *Database) ReadOnly(t testing.TB) {
 	t.Helper()
 	d.alter(t, "SET default_transaction_read_only = on")
@@ -219,7 +222,7 @@ func (d *Database) execAdmin(t testing.TB, statements ...string) {
 	})
 }
 
-// onAdmin works in a test's cleanup as well, when its context has ended.
+// onAdmin also works in a test's cleanup, after the test's context has ended.
 func (d *Database) onAdmin(t testing.TB, do func(context.Context, *pgx.Conn) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), operationTimeout)

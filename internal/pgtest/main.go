@@ -14,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// URLEnv names the environment variable with the URL of a server to use instead of one that is started.
+// URLEnv names the environment variable with the URL of an existing server for the tests.
 const URLEnv = "TEST_DATABASE_URL"
 
-// operationTimeout bounds each thing done to a server outside a test's own context.
+// operationTimeout bounds each operation on a server outside a test's own context.
 const operationTimeout = 5 * time.Minute
 
 // shared is the server of this process.
@@ -27,7 +27,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs the tests of a package (m is a *testing.M, or wraps one), looks for leaked goroutines, stops the shared server, and exits.
+// Main runs the tests of a package (m is a *testing.M, or wraps one), checks for leaked goroutines, stops the shared
+// server, and exits.
 func Main(m goleak.TestingM, options ...goleak.Option) {
 	goleak.VerifyTestMain(m, append(options, goleak.Cleanup(func(code int) {
 		if err := closeShared(); err != nil {
@@ -38,17 +39,17 @@ func Main(m goleak.TestingM, options ...goleak.Option) {
 	}))...)
 }
 
-// Parallel lets n tests run at once, unless -parallel says otherwise. It is for tests that wait more than they compute.
+// Parallel lets n tests run at once, unless -parallel is set. It is for tests that wait more than they compute.
 func Parallel(n int) {
 	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
-	if !asked {
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
 		_ = flag.Set("test.parallel", strconv.Itoa(n)) // a number is never refused
 	}
 }
 
-// Shared is the server that the tests of this process share.
+// Shared returns the server that the tests of this process share.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.mu.Lock()
@@ -62,7 +63,7 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// openShared does not use a test's context, because the server outlives the test that needs it first.
+// openShared does not use a test's context, because the server outlives the first test that needs it.
 func openShared() (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// helperEnv makes the test binary a process that starts a server, and then panics or waits to be killed.
+// helperEnv makes the test binary a process that starts a server, and then panics or waits for a kill.
 const helperEnv = "PGTEST_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func helper(end string) {
 	select {}
 }
 
-func TestNothingOutlivesTheTestsHoweverTheyEnd(t *testing.T) {
+func TestNothingOutlivesTheTestProcess(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"panic", "kill -9", "kill -9 of the process group"} {
 		t.Run(end, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestNothingOutlivesTheTestsHoweverTheyEnd(t *testing.T) {
 	}
 }
 
-// isPostgres is false for a process that ended and was not yet collected.
+// isPostgres returns false for a process that ended and was not yet collected.
 func isPostgres(pid int) bool {
 	out, _ := exec.Command("ps", "-o", "stat=,comm=", "-p", fmt.Sprint(pid)).Output()
 	return strings.Contains(string(out), "postgres") && !strings.HasPrefix(string(out), "Z")

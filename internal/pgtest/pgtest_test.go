@@ -40,7 +40,7 @@ func value(t *testing.T, conn interface {
 	return v
 }
 
-func TestEachTestHasADatabaseOfItsOwnFromOneSetup(t *testing.T) {
+func TestEachTestHasItsOwnDatabaseFromOneSetup(t *testing.T) {
 	for range 3 {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestADatabaseCanBeReadOnly(t *testing.T) {
 	db.Exec(t, "INSERT INTO t VALUES ('yes')")
 }
 
-func TestAServerOfItsOwnCanBeStoppedKilledAndRestarted(t *testing.T) {
+func TestAPrivateServerCanBeStoppedKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	server := StartServer(t)
 	db := server.New(t, withTable)
@@ -153,7 +153,7 @@ func TestAServerOfItsOwnCanBeStoppedKilledAndRestarted(t *testing.T) {
 	}
 	server.Restart(t)
 	require.Equal(t, "kept", value(t, db.Connect(t), "SELECT v FROM t"))
-	server.Kill(t) // and it is cleaned up all the same
+	server.Kill(t) // the cleanup must work after a kill
 }
 
 func TestADiskCanBeFilled(t *testing.T) {
@@ -174,7 +174,7 @@ func TestADiskCanBeFilled(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestASetupThatFailsFailsEveryTestThatNeedsIt(t *testing.T) {
+func TestAFailedSetupFailsEveryTestThatNeedsIt(t *testing.T) {
 	t.Parallel()
 	server := Shared(t)
 	failing := func(context.Context, *pgx.Conn) error { return errors.New("no luck") }
@@ -183,9 +183,9 @@ func TestASetupThatFailsFailsEveryTestThatNeedsIt(t *testing.T) {
 	}
 }
 
-func TestAnExternalServerIsUsedAndLeftClean(t *testing.T) {
+func TestAnExternalServerIsUsedAndCleanedUp(t *testing.T) {
 	t.Parallel()
-	host := New(t, nil) // its URL stands for a server that somebody else runs
+	host := New(t, nil) // its URL stands for a server of another owner
 	external, err := useExternal(t.Context(), host.URL())
 	require.NoError(t, err)
 	db := external.New(t, withTable)

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// EmptyRecord is the Setup of a database that holds an empty record, with the roles of it.
+// EmptyRecord is the Setup of a database with an empty record and its roles.
 func EmptyRecord(ctx context.Context, conn *pgx.Conn) error {
 	if err := migrations.Up(ctx, conn.Config().ConnString(), slog.New(slog.DiscardHandler)); err != nil {
 		return err

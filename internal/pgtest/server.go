@@ -20,21 +20,21 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgdata"
 )
 
-// Server is a PostgreSQL server for tests.
+// A Server is a PostgreSQL server for tests.
 type Server struct {
-	url    *url.URL // as the role that makes databases
-	prefix string   // of the names of everything that is made on it
+	url    *url.URL // of the role that makes databases
+	prefix string   // of the names of everything that the tests make on it
 	number atomic.Int64
 
 	mu        sync.Mutex // protects what follows
 	templates map[uintptr]*template
-	local     *local // nil if the server is not ours
+	local     *local // nil if this process did not start the server
 }
 
-// local is a server that this process started.
+// A local server is one that this process started.
 type local struct {
 	root      string // the directory that the watchdog removes
-	diskBytes int64  // size of its file system, 0 for that of the system
+	diskBytes int64  // size of its own file system, 0 if it has none
 	watchdog  *watchdog
 	held      *embedded.Server // nil while it is stopped
 }
@@ -70,7 +70,8 @@ func useExternal(ctx context.Context, rawURL string) (*Server, error) {
 	return s, nil
 }
 
-// startLocal starts a server in a temporary directory; diskBytes, if not 0, on a file system of that size.
+// startLocal starts a server in a temporary directory. If diskBytes is not 0, the server gets a file system of that
+// size.
 func startLocal(ctx context.Context, diskBytes int64) (*Server, error) {
 	root, err := os.MkdirTemp(pgdata.Place(), "pgtest-")
 	if err != nil {
@@ -138,7 +139,7 @@ func (l *local) close(ctx context.Context) error {
 	return errors.Join(l.stop(ctx), l.watchdog.finish())
 }
 
-// close drops our leftovers on a server that is not ours, and ends one of ours.
+// close ends a server that this process started. On another server, it drops the templates.
 func (s *Server) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,14 +153,14 @@ func (s *Server) close(ctx context.Context) error {
 	return err
 }
 
-// StartServer starts a server for one test, which ends with it.
+// StartServer starts a server for one test. The server ends with the test.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	return startPrivate(t, 0)
 }
 
-// StartServerOnDisk starts a server for one test, whose data, log and socket are on a file system of that size. The test is
-// skipped where the user may not mount one. An empty server takes about 80 MiB.
+// StartServerOnDisk starts a server for one test, whose data, log and socket are on a file system of that size. If the
+// user may not mount one, the test is skipped. An empty server takes about 80 MiB.
 func StartServerOnDisk(t testing.TB, bytes int64) *Server {
 	t.Helper()
 	if reason := mountRefusal(); reason != "" {
@@ -186,7 +187,7 @@ func startPrivate(t testing.TB, diskBytes int64) *Server {
 	return s
 }
 
-// Stop stops the server: sessions are cut, new ones find no socket.
+// Stop stops the server: it ends sessions, and new ones find no socket.
 func (s *Server) Stop(t testing.TB) { t.Helper(); s.private(t, (*local).stop) }
 
 // Start starts the server after Stop or Kill. URLs stay valid.
@@ -195,14 +196,14 @@ func (s *Server) Start(t testing.TB) { t.Helper(); s.private(t, (*local).start) 
 // Restart stops the server and starts it again.
 func (s *Server) Restart(t testing.TB) { t.Helper(); s.Stop(t); s.Start(t) }
 
-// MayMount says why no small file system can be mounted here, or nothing.
+// MayMount returns why no small file system can be mounted here, or "".
 func MayMount() (refusal string) { return mountRefusal() }
 
-// Kill ends the server as a crash does. It returns when none of its processes is left.
+// Kill ends the server as a crash does. It returns after all its processes have ended.
 func (s *Server) Kill(t testing.TB) { t.Helper(); s.private(t, (*local).kill) }
 
-// FillDisk leaves no room on the disk of StartServerOnDisk. The space that the server has set aside for its log stays usable.
-// So a growing table fails first (SQLSTATE 53100); a full log makes the server crash, see Start.
+// FillDisk fills the disk of StartServerOnDisk. The space that the server has reserved for its log stays usable. So a
+// growing table fails first (SQLSTATE 53100); a full log makes the server crash, see Start.
 func (s *Server) FillDisk(t testing.TB) { t.Helper(); s.private(t, (*local).fill) }
 
 // FreeDisk undoes FillDisk.
@@ -228,7 +229,7 @@ func sharedServer() *Server {
 	return shared.server
 }
 
-// admin runs on a connection of its own to the server's maintenance database.
+// admin runs do on a new connection to the server's maintenance database.
 func (s *Server) admin(ctx context.Context, do func(*pgx.Conn) error) error {
 	return connected(ctx, s.url.String(), do)
 }
@@ -256,7 +257,7 @@ func (s *Server) newName(kind string) string {
 	return fmt.Sprintf("%s_%s%d", s.prefix, kind, s.number.Add(1))
 }
 
-// databaseURL is that of another database on the server, as its maker or as another role.
+// databaseURL returns the URL of another database on the server, for its maker or for another role.
 func (s *Server) databaseURL(name string, user *url.Userinfo) string {
 	u := *s.url
 	u.Path = "/" + name

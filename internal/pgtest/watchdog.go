@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// watchScript waits until its input ends: this process holds the other end, so that happens when it closes it, and when it dies
-// in whatever way. A pid file counts only if the process works in the data directory, if /proc tells.
+// watchScript waits until its input ends. This process holds the other end, so the input ends when this process closes
+// it or dies for any reason. If there is a /proc, a pid file counts only if its process works in the data directory.
 const watchScript = `
 cat >/dev/null
 data="$1/postgres/data"
@@ -32,7 +32,7 @@ done
 [ ! -e "$1" ]
 `
 
-// watchdog is a process that removes a directory with the server in it when this process ends.
+// A watchdog is a process that stops the server and removes its directory when this process ends.
 type watchdog struct {
 	root  string
 	cmd   *exec.Cmd
@@ -40,8 +40,8 @@ type watchdog struct {
 }
 
 func startWatchdog(root string) (*watchdog, error) {
-	// In a session of its own it survives a kill of the tests' process group. It inherits neither stdout nor stderr, which
-	// would keep `go test` waiting.
+	// In its own session it survives a kill of the tests' process group. It inherits neither stdout nor stderr, because
+	// `go test` would wait for them.
 	cmd := exec.Command("/bin/sh", "-c", watchScript, "pgtest-watchdog", root)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -55,10 +55,10 @@ func startWatchdog(root string) (*watchdog, error) {
 	return &watchdog{root: root, cmd: cmd, input: input}, nil
 }
 
-// finish has the watchdog do its work now.
+// finish makes the watchdog do its work now.
 func (w *watchdog) finish() error {
 	if err := w.input.Close(); err != nil {
-		return fmt.Errorf("tell the watchdog of %s: %w", w.root, err)
+		return fmt.Errorf("notify the watchdog of %s: %w", w.root, err)
 	}
 	if err := w.cmd.Wait(); err != nil {
 		return fmt.Errorf("remove %s: %w", w.root, err)
@@ -66,7 +66,7 @@ func (w *watchdog) finish() error {
 	return nil
 }
 
-// mountRefusal is why no file system can be mounted, or "".
+// mountRefusal returns why no file system can be mounted, or "".
 func mountRefusal() string {
 	if os.Geteuid() != 0 {
 		return "only root can mount one"
@@ -98,13 +98,13 @@ func mountDisk(ctx context.Context, dir string, bytes int64) error {
 
 func (l *local) filler() string { return filepath.Join(l.dataDir(), "filler") }
 
-// fill makes the disk no larger than what is on it, and writes until nothing fits, not even a byte.
+// fill shrinks the disk to its used size, and writes until not even a byte fits.
 func (l *local) fill(ctx context.Context) error {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(l.dataDir(), &disk); err != nil {
 		return fmt.Errorf("fill the disk: %w", err)
 	}
-	// Writes that come meanwhile must not make the size too small to be set.
+	// Concurrent writes must not make the size too small to be set.
 	const room = 1 << 20
 	if err := resizeDisk(ctx, l.dataDir(), int64(disk.Blocks-disk.Bfree)*disk.Bsize+room); err != nil {
 		return err

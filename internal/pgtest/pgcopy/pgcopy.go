@@ -11,17 +11,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Copy is a PostgreSQL whose files the test may replace.
+// A Copy is a PostgreSQL whose files the test may replace.
 type Copy struct {
 	Bin     string // the folder of its programs
-	Library string // that of PL/pgSQL
+	Library string // the library of PL/pgSQL
 }
 
-// Of copies the PostgreSQL of a running server into the folder root. The url has to be that of a superuser on this machine.
+// Of copies the PostgreSQL of a running server into the folder root. The url must be that of a superuser on this
+// machine.
 func Of(t testing.TB, url, root string) *Copy {
 	t.Helper()
 	folders := ask(t, url)
-	// PostgreSQL finds its folders by their places relative to its programs: they keep their whole paths below root.
+	// PostgreSQL finds its folders relative to its programs, so they keep their whole paths below root.
 	for _, name := range []string{"BINDIR", "PKGLIBDIR", "SHAREDIR"} {
 		check(t, os.MkdirAll(filepath.Join(root, filepath.Dir(folders[name])), 0o755))
 	}
@@ -63,7 +64,7 @@ func ask(t testing.TB, url string) map[string]string {
 	return folders
 }
 
-// Upgrade puts new files in the places of the program and the library, as a package manager does.
+// Upgrade replaces the files of the program and the library, as a package manager does.
 func (c *Copy) Upgrade(t testing.TB) {
 	t.Helper()
 	for _, path := range []string{filepath.Join(c.Bin, "postgres"), c.Library} {
@@ -72,7 +73,7 @@ func (c *Copy) Upgrade(t testing.TB) {
 	}
 }
 
-// BreakLibrary puts a library in place that no server can load.
+// BreakLibrary replaces the library by one that no server can load.
 func (c *Copy) BreakLibrary(t testing.TB) {
 	t.Helper()
 	check(t, os.WriteFile(c.Library+".new", []byte("of another version"), 0o644))
@@ -96,7 +97,7 @@ func copyFile(t testing.TB, from, to string) {
 	check(t, err)
 	check(t, source.Close())
 	check(t, target.Close())
-	check(t, os.Chmod(to, 0o755)) // whatever the umask is: another account runs the server
+	check(t, os.Chmod(to, 0o755)) // independent of the umask: another account runs the server
 }
 
 func check(t testing.TB, err error) {
