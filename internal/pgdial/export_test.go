@@ -1,4 +1,4 @@
 package pgdial
 
-// AskInSilenceOf is AskInSilence, sooner.
+// AskInSilenceOf is AskInSilence with another silence.
 var AskInSilenceOf = askInSilence

@@ -1,4 +1,4 @@
-// Package pgdial says how the programs connect to PostgreSQL: with an end to their patience.
+// Package pgdial opens connections to PostgreSQL that do not wait for ever.
 package pgdial
 
 import (
@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// connectPatience is how long the server may take for a new connection, where the URL has no connect_timeout.
+	// connectPatience is how long the server may take for a new connection, if the URL has no connect_timeout.
 	connectPatience = 10 * time.Second
-	// silence is how long a server may leave a statement without an answer. After about the same time TCP finds that a peer is
+	// silence is how long a server may take to answer a statement. After about the same time TCP finds that a peer is
 	// gone, but not behind a proxy or load balancer that swallows the packets.
 	silence = time.Minute
 )
 
-// ParseConfig reads a PostgreSQL URL or key=value string, pgxpool's parameters included. A connection by it that is not made in time is given up.
+// ParseConfig reads a PostgreSQL URL or key=value string, which may have pgxpool's parameters. It sets a timeout for
+// new connections.
 func ParseConfig(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -35,22 +36,22 @@ func ParseConfig(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// EndSilence has a connection by the configuration fail when a statement gets no answer for a minute, or no more of it. It is for statements that
-// take less, whatever locks they wait for.
+// EndSilence makes a statement fail if the server sends no answer, or no further part of it, for a minute. It is for
+// statements that take less than that, whatever locks they wait for.
 func EndSilence(config *pgx.ConnConfig) { endSilence(config, silence, nil) }
 
-// AskInSilence is EndSilence for statements that may take as long as they need, on one connection. After each minute without an
-// answer it asks the server, on another connection, about the session.
+// AskInSilence is EndSilence for statements that may take as long as they need, on one connection. After each minute
+// without an answer, it asks the server about the session, on another connection.
 //
-// The statement fails if two questions in a row find no answering server, or no session that works on the statement. The
-// question finds the session by its application_name: the user's, if any, with a mark behind it. A session that takes another
-// name (see Rename) counts as gone.
+// The statement fails if two questions in a row find no answering server, or no session that works on the statement.
+// The question finds the session by its application_name: the user's name, if any, with a mark at the end. A session
+// that changes its name in another way than by Rename counts as gone.
 func AskInSilence(config *pgx.ConnConfig) { askInSilence(config, silence) }
 
 func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
 	another := config.Copy()
 	session := mark(config)
-	endSilence(config, silence, func(context.Context) error { return nil }) // the patience with a new connection is another
+	endSilence(config, silence, func(context.Context) error { return nil }) // until the connection is open, ConnectTimeout bounds the wait
 	connected := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if connected != nil {
@@ -59,7 +60,7 @@ func askInSilence(config *pgx.ConnConfig, silence time.Duration) {
 			}
 		}
 		p := conn.Conn().(*patient)
-		p.askBy(newQuestion(another, p.RemoteAddr(), session).ask)
+		p.setAsk(newQuestion(another, p.RemoteAddr(), session).ask)
 		return nil
 	}
 }
@@ -70,18 +71,18 @@ func endSilence(config *pgx.ConnConfig, silence time.Duration, ask asking) {
 	}
 }
 
-// patient is a connection whose reads end when nothing comes for too long. A deadline that is set to it counts as well.
+// A patient connection ends its reads if no data comes for too long. It also obeys a deadline that pgx sets.
 type patient struct {
 	net.Conn
 	silence time.Duration
 
-	mu       sync.Mutex // protects what follows, and its order with the reads' deadlines
-	ask      asking     // nil for a connection that is not waited for any longer than that
-	deadline time.Time  // zero for none
-	hush     func()     // ends the question that is asked, nil for none
+	mu        sync.Mutex // protects the fields below, and their order with the deadlines of reads
+	ask       asking     // nil if a read fails without a question
+	deadline  time.Time  // zero for none
+	cancelAsk func()     // cancels the question that is being asked, nil for none
 }
 
-// tries is how many questions in a row must find no answer. One may fail for reasons of its own.
+// tries is how many questions in a row must find no answer, because one may fail for another reason.
 const tries = 2
 
 // Read implements net.Conn.
@@ -106,8 +107,8 @@ func (p *patient) Read(b []byte) (int, error) {
 	}
 }
 
-// askBy sets who is asked. On a busy machine, pgx reads the new connection in the background meanwhile.
-func (p *patient) askBy(ask asking) {
+// setAsk sets the question. On a busy machine, pgx already reads the new connection in the background.
+func (p *patient) setAsk(ask asking) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ask = ask
@@ -119,7 +120,7 @@ func (p *patient) asking() asking {
 	return p.ask
 }
 
-// question asks, until there is a deadline to be kept: then the read knows what to do.
+// question asks until the deadline of the read, if there is one. Then the read itself ends.
 func (p *patient) question(ask asking) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -129,11 +130,11 @@ func (p *patient) question(ask asking) error {
 		ctx, early = context.WithDeadline(ctx, p.deadline)
 		defer early()
 	}
-	p.hush = cancel
+	p.cancelAsk = cancel
 	p.mu.Unlock()
 	err := ask(ctx)
 	p.mu.Lock()
-	p.hush = nil
+	p.cancelAsk = nil
 	p.mu.Unlock()
 	if ctx.Err() != nil {
 		return nil
@@ -162,7 +163,7 @@ func (p *patient) SetDeadline(t time.Time) error {
 	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. It can cut a waiting read short, and its question, but cannot lengthen its wait.
+// SetReadDeadline implements net.Conn. It can end a waiting read and its question early, but cannot extend the wait.
 func (p *patient) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,8 +171,8 @@ func (p *patient) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
 		return nil
 	}
-	if p.hush != nil {
-		p.hush()
+	if p.cancelAsk != nil {
+		p.cancelAsk()
 	}
 	return p.Conn.SetReadDeadline(t)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAConnectionIsNotWaitedForLongWhereTheURLDoesNotSay(t *testing.T) {
+func TestAURLWithoutATimeoutGetsTheDefaultOne(t *testing.T) {
 	for url, patience := range map[string]time.Duration{"postgres://localhost/x": connectPatience, "host=localhost connect_timeout=3": 3 * time.Second} {
 		config, err := ParseConfig(url)
 		require.NoError(t, err)
@@ -20,7 +20,7 @@ func TestAConnectionIsNotWaitedForLongWhereTheURLDoesNotSay(t *testing.T) {
 	require.Error(t, err)
 }
 
-// pair is a connection under test and its other end, on a network that is as fast as time is in the bubble.
+// pair returns a connection under test and its other end. The network takes no time in the bubble.
 func pair(t *testing.T) (p *patient, other net.Conn) {
 	a, other := net.Pipe()
 	t.Cleanup(func() { _, _ = a.Close(), other.Close() })
@@ -45,13 +45,13 @@ func TestSilenceEndsARead(t *testing.T) {
 	})
 }
 
-func TestADeadlineThatIsSetCounts(t *testing.T) {
+func TestADeadlineEndsARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pair(t)
 		began := time.Now()
 		go func() {
 			time.Sleep(5 * time.Second)
-			_ = p.SetDeadline(began) // as pgx does to end what waits
+			_ = p.SetDeadline(began) // as pgx does to end a waiting read
 		}()
 		for range 2 {
 			_, err := p.Read(make([]byte, 10))

@@ -13,24 +13,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// asking finds out why a silent server is not worth waiting for; nil if it is.
+// asking returns why a silent server is not worth waiting for, or nil if it is.
 type asking func(context.Context) error
 
-// A question asks, on another connection to the same address, what became of a session.
+// A question asks the server about a session, on another connection to the same address.
 type question struct {
-	config             *pgx.ConnConfig // of that connection
-	session, questions string          // the marks of the two
+	config             *pgx.ConnConfig // of the other connection
+	session, questions string          // the marks of the session and of the other connection
 }
 
 const (
 	// markSize is the length of a mark, whose 80 bits make it unique.
 	markSize = 16
-	// nameSize is what PostgreSQL keeps of an application_name.
+	// nameSize is how much of an application_name PostgreSQL keeps.
 	nameSize = 63
 )
 
-// mark gives the session of a connection a name of its own, and returns its unique part. That part is at the end, behind plain
-// ASCII only. PostgreSQL escapes other characters, and cuts long names.
+// mark gives the session of a connection a unique name, and returns the unique part. That part is at the end, after
+// plain ASCII only, because PostgreSQL escapes other characters and cuts long names.
 func mark(config *pgx.ConnConfig) string {
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -46,13 +46,14 @@ func mark(config *pgx.ConnConfig) string {
 	return mark
 }
 
-// Rename is an SQL expression for a session's application_name. It begins with the parameter of that number, and AskInSilence
-// still finds it.
+// Rename returns an SQL expression for a session's application_name. The name begins with the parameter of that number,
+// and AskInSilence still finds it.
 func Rename(parameter int) string {
 	return fmt.Sprintf("$%d::text || ' ' || right(current_setting('application_name'), %d)", parameter, markSize)
 }
 
-// newQuestion goes to the one address. If a URL names several hosts, another one does not know the session.
+// newQuestion returns a question to that address only. If a URL names several hosts, the other hosts do not know the
+// session.
 func newQuestion(config *pgx.ConnConfig, address net.Addr, session string) *question {
 	q := &question{config: config.Copy(), session: session}
 	q.questions = mark(q.config)
@@ -64,7 +65,8 @@ func newQuestion(config *pgx.ConnConfig, address net.Addr, session string) *ques
 	return q
 }
 
-// answerPatience is how long a question waits for its answer. It is longer than connectPatience because hours of work may hang on it.
+// answerPatience is how long a question waits for its answer. It is longer than connectPatience because hours of work
+// may depend on it.
 const answerPatience = time.Minute
 
 var (
@@ -73,8 +75,8 @@ var (
 	errUnanswered = errors.New("and does not answer another connection")
 )
 
-// ask returns nil if the session is at work, or if that cannot be known. It cannot if the server refuses the connection, or if
-// a proxy gives sessions names of its own.
+// ask returns nil if the session is at work, or if that cannot be known. It cannot be known if the server refuses the
+// connection, or if a proxy changes the names of sessions.
 func (q *question) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
@@ -104,6 +106,6 @@ func (q *question) look(ctx context.Context) (named bool, there, idle int, err e
 		SELECT strpos(current_setting('application_name'), $1) > 0, count(*), count(*) FILTER (WHERE state LIKE 'idle%')
 		FROM pg_stat_activity WHERE strpos(application_name, $2) > 0`,
 		pgx.QueryExecModeSimpleProtocol, q.questions, q.session).Scan(&named, &there, &idle)
-	_ = conn.Close(ctx) // nothing was left to be written
+	_ = conn.Close(ctx) // no data is pending
 	return named, there, idle, err
 }

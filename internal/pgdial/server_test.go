@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// all is more connections than there are.
+// all is more connections than a test opens.
 const all = math.MaxInt32
 
-// link takes connections for a server.
+// A link accepts connections for a server.
 type link struct {
-	deaf    atomic.Int32 // those up to this one get nothing any more of what the server says, nor do they see its end
-	refuses atomic.Int32 // as many new ones are closed at once
-	taken   chan int32   // the number of each, from 1 on
+	deaf    atomic.Int32 // connections up to this number receive nothing more from the server, and do not see its end
+	refuses atomic.Int32 // so many new connections are closed at once
+	taken   chan int32   // the number of each connection, from 1 on
 	secure  *tls.Config  // of TLS that ends here, nil for none
 	host    string
 	port    uint16
@@ -71,7 +71,7 @@ func newLink(t *testing.T, config *pgx.ConnConfig, secure *tls.Config) *link {
 			}
 			both.Go(func() { _, _ = io.Copy(conn, client); _ = conn.Close() })
 			both.Go(func() {
-				m := &mouth{l, client, n}
+				m := &downstream{l, client, n}
 				_, _ = io.Copy(m, conn)
 				if m.swallows() {
 					<-ended
@@ -84,7 +84,7 @@ func newLink(t *testing.T, config *pgx.ConnConfig, secure *tls.Config) *link {
 	return l
 }
 
-// secured answers a client's request for TLS as a server does that has it.
+// secured answers a client's request for TLS as a server with TLS does.
 func (l *link) secured(client net.Conn) (net.Conn, error) {
 	if l.secure == nil {
 		return client, nil
@@ -98,23 +98,23 @@ func (l *link) secured(client net.Conn) (net.Conn, error) {
 	return tls.Server(client, l.secure), nil
 }
 
-// mouth is what a server speaks to a client with.
-type mouth struct {
+// A downstream writes the server's data to a client.
+type downstream struct {
 	link   *link
 	client net.Conn
 	n      int32
 }
 
-func (m *mouth) swallows() bool { return m.n <= m.link.deaf.Load() }
+func (m *downstream) swallows() bool { return m.n <= m.link.deaf.Load() }
 
-func (m *mouth) Write(b []byte) (int, error) {
+func (m *downstream) Write(b []byte) (int, error) {
 	if m.swallows() {
 		return len(b), nil
 	}
 	return m.client.Write(b)
 }
 
-// connect gives a connection that asks soon, through the link.
+// connect returns a connection through the link that asks soon.
 func connect(t *testing.T, db *pgtest.Database, change ...func(*pgx.ConnConfig)) (*pgx.Conn, *link) {
 	t.Helper()
 	return connectWith(t, db, nil, change...)
@@ -142,13 +142,13 @@ func TestAStatementMayTakeLongWhileTheServerAnswersAnotherConnection(t *testing.
 	conn, _ := connect(t, db)
 	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
 	require.NoError(t, err)
-	db.RefuseConnections(t) // which is an answer
+	db.RefuseConnections(t) // a refusal is an answer
 	defer db.AllowConnections(t)
 	_, err = conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
 	require.NoError(t, err)
 }
 
-func TestAStatementEndsWhenTheServerHasFallenSilent(t *testing.T) {
+func TestAStatementFailsIfTheServerIsSilent(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil))
 	l.deaf.Store(all)
 	l.refuses.Store(all)
@@ -158,7 +158,7 @@ func TestAStatementEndsWhenTheServerHasFallenSilent(t *testing.T) {
 	require.ErrorContains(t, err, "and does not answer another connection")
 }
 
-func TestAStatementOverTLSIsAskedAboutAsWell(t *testing.T) {
+func TestAQuestionIsAskedForAStatementOverTLS(t *testing.T) {
 	server := httptest.NewTLSServer(nil) // for its certificate
 	defer server.Close()
 	conn, l := connectWith(t, pgtest.New(t, nil), &tls.Config{Certificates: server.TLS.Certificates, MinVersion: tls.VersionTLS12}, func(config *pgx.ConnConfig) {
@@ -166,28 +166,28 @@ func TestAStatementOverTLSIsAskedAboutAsWell(t *testing.T) {
 	})
 	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
 	require.NoError(t, err)
-	require.NotEmpty(t, l.taken, "it was asked")
+	require.NotEmpty(t, l.taken, "a question was asked")
 	l.deaf.Store(1)
 	_, err = conn.Exec(t.Context(), `SELECT 1`)
 	require.ErrorContains(t, err, "the answer was lost on the way")
 }
 
-func TestOneQuestionThatFailsEndsNoStatement(t *testing.T) {
+func TestOneFailedQuestionDoesNotEndAStatement(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil))
 	l.refuses.Store(1)
 	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
 	require.NoError(t, err)
-	require.Negative(t, l.refuses.Load(), "and it was asked again")
+	require.Negative(t, l.refuses.Load(), "a second question was asked")
 }
 
-func TestAStatementEndsWhenItsAnswerWasLost(t *testing.T) {
+func TestAStatementFailsIfItsAnswerWasLost(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil))
 	l.deaf.Store(1)
 	_, err := conn.Exec(t.Context(), `SELECT 1`)
 	require.ErrorContains(t, err, "the answer was lost on the way")
 }
 
-func TestAStatementEndsWhenItsSessionIsNoMore(t *testing.T) {
+func TestAStatementFailsIfItsSessionIsGone(t *testing.T) {
 	db := pgtest.New(t, nil)
 	conn, l := connect(t, db)
 	l.deaf.Store(1)
@@ -201,8 +201,8 @@ func TestAStatementEndsWhenItsSessionIsNoMore(t *testing.T) {
 	require.ErrorContains(t, err, "the session is gone")
 }
 
-// A pooler may give the sessions names of its own.
-func TestWithoutNamesOfSessionsAnyAnswerIsEnough(t *testing.T) {
+// A pooler may change the names of sessions.
+func TestAnyAnswerIsEnoughIfSessionsHaveNoNames(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil), func(config *pgx.ConnConfig) {
 		config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 			return conn.Exec(ctx, `SET application_name = 'pooler'`).Close()
@@ -232,7 +232,7 @@ func TestAQuestionEndsWithTheContextOfTheStatement(t *testing.T) {
 	}
 }
 
-func TestASessionKeepsItsMarkWhateverItIsCalled(t *testing.T) {
+func TestASessionKeepsItsMarkUnderAnyName(t *testing.T) {
 	const long = "the auditors’ 🦉 own application, whose name is longer than a server keeps"
 	db := pgtest.New(t, nil)
 	for given, begins := range map[string]string{"": "kuberewind ", "audit": "audit ", long: "the auditors? ? own application, whose name is"} {
@@ -244,6 +244,6 @@ func TestASessionKeepsItsMarkWhateverItIsCalled(t *testing.T) {
 		require.Regexp(t, `^other [A-Z2-7]{16}$`, name)
 		_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.1)`)
 		require.NoError(t, err)
-		require.NotEmpty(t, l.taken, "it was asked")
+		require.NotEmpty(t, l.taken, "a question was asked")
 	}
 }
