@@ -1,9 +1,12 @@
-// Package pgdata saves the servers of tests and of small benchmarks their initdb, which takes most of the CPU time of a start.
+// Package pgdata spares the servers of tests and of small benchmarks their initdb, which takes most of the CPU time of
+// a start.
 //
-// make test runs hack/pgdata once. It makes the data directory of a server that has run, and been stopped. [Fill] copies it for each new
-// server. If [Env] is unset, Fill copies nothing, and embedded.Start runs initdb as it does for users.
+// make test runs hack/pgdata once. It makes the data directory of a server that has run, and been stopped. [Fill]
+// copies it for each new server. If [Env] is unset, Fill copies nothing, and embedded.Start runs initdb as it does for
+// users.
 //
-// All copies have one password, which is in the file pgpass beside the data. So they are for servers that nobody else reaches.
+// All copies have one password, which is in the file pgpass next to the data. So use them only for servers that no
+// other user can reach.
 package pgdata
 
 import (
@@ -18,10 +21,11 @@ import (
 // Env names the environment variable with the folder that hack/pgdata has made.
 const Env = "KUBEREWIND_TEST_POSTGRES"
 
-// memory is Linux's file system in memory. To copy a database there takes a quarter of the CPU time. Servers use it if it has that much room.
+// memory is Linux's file system in memory. Copying a database there takes a quarter of the CPU time. Servers use it if
+// it has room bytes free.
 const memory, room = "/dev/shm", 2 << 30
 
-// Place is the folder of the servers of tests; "" is the system's temporary folder.
+// Place returns the folder for the servers of tests; "" is the system's temporary folder.
 func Place() string {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(memory, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < room {
@@ -30,10 +34,11 @@ func Place() string {
 	return memory
 }
 
-// parts are what embedded.Start makes before it first starts a server.
+// parts are the files that embedded.Start makes before it first starts a server.
 var parts = []string{"data", "pgpass"}
 
-// Fill puts a copy of the data into dir, where embedded.Start finds it. It makes dir, and changes nothing in one that has data.
+// Fill puts a copy of the data into dir, where embedded.Start finds it. It creates dir, and changes nothing if dir
+// already has data.
 func Fill(dir string) error {
 	made := os.Getenv(Env)
 	if made == "" {
@@ -48,7 +53,8 @@ func Fill(dir string) error {
 	return Copy(made, dir)
 }
 
-// makeEnterable makes a folder as embedded.Start does: as root, the server runs under another account.
+// makeEnterable makes a folder as embedded.Start does. If this process runs as root, the server runs under another
+// account.
 func makeEnterable(dir string) error {
 	mode := fs.FileMode(0o700)
 	if os.Geteuid() == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheDataIsCopiedToANewFolderAndReplacesNone(t *testing.T) {
+func TestFillCopiesTheDataToANewFolderAndReplacesNone(t *testing.T) {
 	made, dir := t.TempDir(), filepath.Join(t.TempDir(), "new", "postgres")
 	require.NoError(t, os.Mkdir(filepath.Join(made, "data"), 0o700))
 	version := filepath.Join("data", "PG_VERSION")
@@ -21,7 +21,7 @@ func TestTheDataIsCopiedToANewFolderAndReplacesNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "18\n", string(text))
 	require.FileExists(t, filepath.Join(dir, "pgpass"))
-	require.NoFileExists(t, filepath.Join(dir, "server.conf"), "the settings name the folder that they were written for")
+	require.NoFileExists(t, filepath.Join(dir, "server.conf"), "the settings contain the name of the other folder")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, version), []byte("17\n"), 0o600))
 	require.NoError(t, Fill(dir))
@@ -30,14 +30,14 @@ func TestTheDataIsCopiedToANewFolderAndReplacesNone(t *testing.T) {
 	require.Equal(t, "17\n", string(text))
 }
 
-func TestWithoutMadeDataTheFolderIsLeftToInitdb(t *testing.T) {
+func TestFillDoesNothingIfNoDataWasMade(t *testing.T) {
 	t.Setenv(Env, "")
 	dir := filepath.Join(t.TempDir(), "postgres")
 	require.NoError(t, Fill(dir))
 	require.NoDirExists(t, dir)
 }
 
-func TestAFolderWithoutDataIsNamed(t *testing.T) {
+func TestAFolderWithoutDataIsAnErrorThatNamesIt(t *testing.T) {
 	t.Setenv(Env, t.TempDir())
 	require.ErrorContains(t, Fill(filepath.Join(t.TempDir(), "postgres")), "run make test-programs, or unset "+Env)
 }
