@@ -138,7 +138,7 @@ metadata: {name: web}
 spec: {issuer: letsencrypt, ready: "yes"}
 `
 
-// certificates is a definition that prints one column.
+// certificates returns a CustomResourceDefinition that prints one column.
 func certificates(column string) string {
 	path := map[string]string{"Ready": ".spec.ready", "Issuer": ".spec.issuer"}[column]
 	return strings.NewReplacer("COLUMN", column, "PATH", path).Replace(`apiVersion: apiextensions.k8s.io/v1

@@ -36,7 +36,7 @@ func allWords(lines []string) (all [][]string) {
 
 const webReady = "rollout status deploy/web -n shop --timeout=90s"
 
-// Story gives the steps, in order.
+// Story returns the steps, in order.
 func Story() []Step {
 	var all []Step
 	for _, part := range [][]Step{setUp(), badRollout(), nodes(), rights(), failures(), traces(), ends()} {
@@ -49,7 +49,7 @@ func at(minutes, seconds int) time.Duration {
 	return time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second
 }
 
-// setUp is the morning: two teams, and what others run.
+// setUp is the morning: the resources of two teams, and those of other users.
 func setUp() []Step {
 	return []Step{
 		kubectl(at(0, 0), Bob, "create namespace shop"),
@@ -69,7 +69,7 @@ func setUp() []Step {
 	}
 }
 
-// badRollout is the alert: a setting, a scale, an image that is not there, and the way back, all within 90 seconds.
+// badRollout is the alert: a setting, a scale, an image that does not exist, and the undo, all within 90 seconds.
 func badRollout() []Step {
 	return []Step{
 		input(at(2, 0), Carol, "edit configmap/settings -n shop", "s/color: blue/color: green/"),
@@ -95,7 +95,7 @@ func nodes() []Step {
 	}
 }
 
-// rights are granted and withdrawn.
+// rights are granted and revoked.
 func rights() []Step {
 	return []Step{
 		kubectl(at(6, 15), Carol, "create role reader -n billing --verb=get,list --resource=configmaps"),
@@ -106,7 +106,7 @@ func rights() []Step {
 	}
 }
 
-// failures are a Job that fails, a Pod that is killed, and a namespace that goes.
+// failures are a Job that fails, a Pod that is killed, and a namespace that is deleted.
 func failures() []Step {
 	return []Step{
 		input(at(6, 50), CD, "create -n shop -f -", migrate, "wait job/migrate -n shop --for=condition=Failed --timeout=90s"),
@@ -118,7 +118,7 @@ func failures() []Step {
 	}
 }
 
-// traces are the writes whose field manager is hard to name.
+// traces are writes whose field manager is hard to prove.
 func traces() []Step {
 	return []Step{
 		kubectl(at(8, 0), Alice, "label deploy/web -n shop tier=front"),
@@ -134,7 +134,7 @@ func traces() []Step {
 	}
 }
 
-// ends are objects that are made again, and a definition that changes.
+// ends are objects that are created again, and a definition that changes.
 func ends() []Step {
 	return []Step{
 		kubectl(at(9, 0), Carol, "delete configmap limits -n billing"),

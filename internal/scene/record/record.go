@@ -1,13 +1,13 @@
-// Package record puts the committed recording of the scene into a database, as a recorder would have.
+// Package record puts the committed recording of the scene into a database, as a recorder would.
 //
 // # What it guarantees
 //
-//   - Each object goes the way of a recorder: canonical text, redaction, and the sink. observed_at is the time of the server's
-//     watch event.
-//   - Two calls give the same deltas with the same seq, and hashes of Secrets by the same key.
+//   - Each object takes the path of a recorder: canonical text, redaction, and the sink. observed_at is the time of the
+//     server's watch event.
+//   - Two calls make the same deltas with the same seqs, and hash Secrets with the same key.
 //
-// It does not run the reflector and the queue. These date events by their own clock, so that ten minutes would be two seconds.
-// To run the whole recorder on the recording, serve it with bench/serve.
+// It does not run the reflector and the queue, because these date events by their own clock, and ten minutes would
+// become two seconds. To run the whole recorder on the recording, serve it with bench/serve.
 package record
 
 import (
@@ -43,13 +43,16 @@ var served []byte
 
 // Audit is the API server's audit log of the recording, compressed with zstd: an event of audit.k8s.io/v1 a line, bodies included.
 //
+// Audit is the API server's audit log of the recording, compressed with zstd. Each line is an event of audit.k8s.io/v1,
+// with bodies.
+//
 //go:embed testdata/audit.zst
 var Audit []byte
 
 // setFile holds the events of the lists and the watches.
 const setFile = "scene.zst"
 
-// Set gives the recording. The folder has to stay while it is read.
+// Set returns the recording. The folder must exist while the caller reads it.
 func Set(dir string) (data.Set, error) {
 	path := filepath.Join(dir, setFile)
 	if err := os.WriteFile(path, recording, 0o600); err != nil {
@@ -80,23 +83,23 @@ func FolderInto(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return err
 	}
-	said, err := readServed(dir)
+	documents, err := readServed(dir)
 	if err != nil {
 		return err
 	}
-	return into(ctx, url, set, said, nil)
+	return into(ctx, url, set, documents, nil)
 }
 
-// SetInto puts another Set into a database that holds an empty record, without what a server said of itself. committed is called after each commit, with
-// the time of its last event; nil is nothing.
+// SetInto puts another Set into a database that holds an empty record, without server documents. It calls committed
+// after each commit, with the time of its last event; committed may be nil.
 func SetInto(ctx context.Context, url string, set data.Set, committed Committed) error {
 	return into(ctx, url, set, nil, committed)
 }
 
-// Committed is what is done after a commit. Its error ends the recording.
+// Committed is called after a commit. Its error ends the recording.
 type Committed func(ctx context.Context, at time.Time) error
 
-func into(ctx context.Context, url string, set data.Set, said []Document, committed Committed) error {
+func into(ctx context.Context, url string, set data.Set, documents []Document, committed Committed) error {
 	file, err := key()
 	if err != nil {
 		return err
@@ -106,11 +109,11 @@ func into(ctx context.Context, url string, set data.Set, said []Document, commit
 		return err
 	}
 	defer w.sink.Close()
-	w.said, w.committed = said, committed
+	w.documents, w.committed = documents, committed
 	return w.record(ctx)
 }
 
-// key gives the same key each time.
+// key returns the same key each time.
 func key() (k redact.FileKey, err error) {
 	dir, err := os.MkdirTemp("", "kuberewind-scene-")
 	if err != nil {
@@ -126,17 +129,17 @@ func key() (k redact.FileKey, err error) {
 
 // A writer records a Set.
 type writer struct {
-	set     data.Set
-	sink    *postgres.Sink
-	now     time.Time
-	streams []stream
-	said    []Document // not recorded yet
-	waiting []postgres.Item
+	set       data.Set
+	sink      *postgres.Sink
+	now       time.Time
+	streams   []stream
+	documents []Document // not yet recorded
+	waiting   []postgres.Item
 
 	committed Committed
 }
 
-// A stream is what is followed of a resource.
+// A stream is one followed resource.
 type stream struct {
 	id        int32
 	version   string
@@ -198,17 +201,17 @@ func (w *writer) record(ctx context.Context) error {
 	return w.commit(ctx)
 }
 
-// recordServed records what the server had said of itself by then.
+// recordServed records the server documents up to a time.
 func (w *writer) recordServed(ctx context.Context, until time.Time) error {
-	for len(w.said) > 0 && !w.said[0].At.After(until) {
+	for len(w.documents) > 0 && !w.documents[0].At.After(until) {
 		if err := w.commit(ctx); err != nil {
 			return err
 		}
-		w.now = w.said[0].At.Truncate(time.Microsecond)
-		if err := w.sink.RecordServer(ctx, w.said[0].Path, w.said[0].Content); err != nil {
+		w.now = w.documents[0].At.Truncate(time.Microsecond)
+		if err := w.sink.RecordServer(ctx, w.documents[0].Path, w.documents[0].Content); err != nil {
 			return err
 		}
-		w.said = w.said[1:]
+		w.documents = w.documents[1:]
 	}
 	return nil
 }
@@ -230,7 +233,8 @@ func (w *writer) begin(ctx context.Context) error {
 	return w.commit(ctx)
 }
 
-// batch is how many rows one transaction takes: few, so that seq and batches look as a live recorder's do.
+// batch is how many rows one transaction takes. It is small, so that seqs and batches look like those of a live
+// recorder.
 const batch = 200
 
 func (w *writer) add(ctx context.Context, e data.Event, kind delta.Type, source delta.Source, position string) error {
@@ -252,7 +256,7 @@ func (w *writer) add(ctx context.Context, e data.Event, kind delta.Type, source 
 	return w.commit(ctx)
 }
 
-// object brings what was served into the form in which it is recorded.
+// object brings a served object into the form in which it is recorded.
 func (s stream) object(e data.Event) (*kube.Object, error) {
 	doc, err := patch.Canonical(e.Object)
 	if err != nil {

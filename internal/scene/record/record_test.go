@@ -22,12 +22,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
-// another is the folder of a run of hack/scene, which must give the same answers.
+// another is the folder of a run of hack/scene, which must pass the same tests.
 var another = flag.String("recording", "", "test the recording and the audit log of this folder, and not those that are committed")
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A fact is what the story must have left in the record.
+// A fact is something that the record must hold after the story.
 type fact struct{ what, sql, want string }
 
 var facts = []fact{
@@ -86,7 +86,7 @@ var facts = []fact{
 		SELECT count(*)::text FROM kuberewind.deltas WHERE coalesce(object::text, '') || coalesce(patch::text, '') ~ 'correct-horse|battery-horse|Y29ycmVjdC1ob3JzZS|YmF0dGVyeS1ob3JzZS'`, "0"},
 }
 
-func TestTheRecordingIsRecordedAndAnswersWhatTheStoryTells(t *testing.T) {
+func TestTheRecordOfTheSceneHoldsTheFactsOfTheStory(t *testing.T) {
 	database := pgtest.New(t, pgtest.EmptyRecord)
 	set := recording(t)
 	require.NoError(t, recorded(t.Context(), database.URL()))
@@ -95,7 +95,7 @@ func TestTheRecordingIsRecordedAndAnswersWhatTheStoryTells(t *testing.T) {
 		t.Run(f.what, func(t *testing.T) {
 			var got *string
 			require.NoError(t, db.QueryRow(t.Context(), f.sql).Scan(&got))
-			require.NotNil(t, got, "nothing of it is on record")
+			require.NotNil(t, got, "the fact is not on record")
 			require.Equal(t, f.want, *got)
 		})
 	}
@@ -151,7 +151,7 @@ func requireEvents(t *testing.T, db *pgx.Conn, set data.Set) {
 	require.NoError(t, rows.Err())
 }
 
-// An audited is what is read of a line of the audit log.
+// An audited is the part of an audit log line that the test reads.
 type audited struct {
 	Level, Verb, UserAgent string
 	User                   struct{ Username string }
@@ -186,7 +186,7 @@ func TestTheAuditLogNamesEveryActorAndKeepsNoSecret(t *testing.T) {
 	require.Greater(t, withFields, 100)
 }
 
-func TestTheRecordingIsRecordedTheSameTwice(t *testing.T) {
+func TestTwoRecordsOfTheSceneAreEqual(t *testing.T) {
 	digests := map[string]bool{}
 	for range 2 {
 		database := pgtest.New(t, pgtest.EmptyRecord)

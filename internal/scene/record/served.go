@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Document is what the API server said of itself at a path, such as /apis, from a time on.
+// A Document is a document in which the API server described itself at a path, such as /apis, from a time on.
 type Document struct {
 	At      time.Time
 	Path    string
@@ -21,7 +21,7 @@ type Document struct {
 // servedFile holds Documents as lines of JSON, in the order of time, compressed with zstd.
 const servedFile = "served.zst"
 
-// WriteServed keeps what a server said of itself in the folder of a recording.
+// WriteServed writes the documents of a server into the folder of a recording.
 func WriteServed(dir string, all []Document) (err error) {
 	file, err := os.Create(filepath.Join(dir, servedFile))
 	if err != nil {
