@@ -77,7 +77,7 @@ func (v *version) read(o Object) error {
 func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 	it := v.item
 	if it.Type != delta.Deleted {
-		return errors.New("a delta without an object that is not Deleted")
+		return errors.New("a delta without an object must be Deleted")
 	}
 	v.namespace, v.name = splitKey(it.Key)
 	v.rv = clean(it.RV)

@@ -259,7 +259,7 @@ func TestHazardousContentIsReadBackExactly(t *testing.T) {
 	}
 	for i, d := range history {
 		if _, unsafe := patch.SafeForSQL(want[i]); unsafe {
-			require.True(t, d.HasObj, "what SQL cannot hold is stored whole, seq %d", d.Seq)
+			require.True(t, d.HasObj, "a version that SQL cannot hold is stored whole, seq %d", d.Seq)
 		}
 	}
 	require.Equal(t, len(want), one[int](t, r.db, `SELECT count(*) FROM kuberewind.deltas WHERE cluster = $1 AND (object IS NULL OR object -> 'metadata' ->> 'name' <> '')`, r.cfg.ClusterName),

@@ -166,7 +166,7 @@ func TestAGapMayBeginBeforeThePositionButNotAfterIt(t *testing.T) {
 	}
 }
 
-// The position is behind the last recorded version, because more deletes may share its revision.
+// The stream is complete up to the version that the marker names, so the gap begins there.
 func TestAGapBeginsAtTheLastRecordedVersion(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
@@ -450,7 +450,7 @@ func TestAGapBeginsBeforeADeleteWhoseVersionOthersMayShare(t *testing.T) {
 		want string
 	}{
 		"a deletion": {func(st *Stream, o *object) Item { return watched(st, delta.Deleted, o) }, "11"},
-		"what was left out": {func(st *Stream, o *object) Item {
+		"an excluded event": {func(st *Stream, o *object) Item {
 			return Item{Stream: st.ID(), Kind: Position, Source: delta.SourceWatch, Position: o.rv}
 		}, "11"},
 		"an update": {func(st *Stream, o *object) Item { return watched(st, delta.Updated, o) }, "12"},

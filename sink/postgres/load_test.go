@@ -65,9 +65,9 @@ func TestKnownObjectsAreFoldedFromTheRecord(t *testing.T) {
 
 func TestARecordThatDoesNotFoldIsReportedAndTheNextVersionIsWhole(t *testing.T) {
 	for name, damage := range map[string]string{
-		"the digest is another": `UPDATE kuberewind.deltas_data SET digest = '\x00' WHERE seq = 2`,
-		"the patch is another":  `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/nowhere"}]' WHERE seq = 2`,
-		"the rows are gone":     `DELETE FROM kuberewind.deltas_data`,
+		"the digest differs":   `UPDATE kuberewind.deltas_data SET digest = '\x00' WHERE seq = 2`,
+		"the patch differs":    `UPDATE kuberewind.deltas_data SET patch = '[{"op":"remove","path":"/nowhere"}]' WHERE seq = 2`,
+		"the rows are missing": `DELETE FROM kuberewind.deltas_data`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reported []Mismatch

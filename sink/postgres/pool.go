@@ -37,7 +37,7 @@ func NewCounterPool(ctx context.Context, url, name string) (*pgxpool.Pool, error
 		}
 		// With a custom plan, the planner knows the bounds of each query and opens few partitions.
 		if _, err := conn.Exec(ctx, `SET plan_cache_mode = force_custom_plan; SET jit = off`, pgx.QueryExecModeSimpleProtocol); err != nil {
-			return fmt.Errorf("settings of the session: %w", err)
+			return fmt.Errorf("set up the session: %w", err)
 		}
 		able, err := migrations.BecomeCounter(ctx, conn)
 		if err == nil && !able {
@@ -51,7 +51,7 @@ func NewCounterPool(ctx context.Context, url, name string) (*pgxpool.Pool, error
 func newPool(ctx context.Context, url string, least int32, begin func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("the database's URL: %w", err)
+		return nil, fmt.Errorf("read the database's URL: %w", err)
 	}
 	pgdial.EndSilence(config.ConnConfig)
 	// A connection that is still being made counts in the pool, even after its caller has given up, and the pool may
@@ -65,7 +65,7 @@ func newPool(ctx context.Context, url string, least int32, begin func(context.Co
 	config.MaxConns = max(config.MaxConns, least)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("the database's connections: %w", err)
+		return nil, fmt.Errorf("open the database's connections: %w", err)
 	}
 	return pool, nil
 }
@@ -85,7 +85,7 @@ const sessionSettings = `
 
 func setSession(ctx context.Context, conn *pgx.Conn, name string) error {
 	if _, err := conn.Exec(ctx, sessionSettings, pgx.QueryExecModeExec, name); err != nil {
-		return fmt.Errorf("settings of the session: %w", err)
+		return fmt.Errorf("set up the session: %w", err)
 	}
 	return nil
 }

@@ -61,9 +61,9 @@ func (e *encoder) moved(b *Batch, st *Stream, from string) {
 	b.touch(st)
 }
 
-// begun records that a list has changed the record, other than by the schema's new form of one resource version. I3:
-// until the list ends, the stream cannot be resumed from its position. A watch from there sends versions from before
-// the list. They would come too late for the objects that the list has shown.
+// begun records that a list, and not a comparison of the schema, has changed the record. I3: until the list ends, the
+// stream cannot be resumed from its position. A watch from there sends versions from before the list. They would come
+// too late for the objects that the list has shown.
 func (e *encoder) begun(b *Batch, st *Stream, source delta.Source) {
 	if st.work.synced && source.Listed() {
 		st.work.synced = false

@@ -32,7 +32,7 @@ func (p *Prior) Position(ctx context.Context, group, resource string) (string, e
 		SELECT position FROM kuberewind.streams WHERE cluster = $1 AND api_group = $2 AND resource = $3 AND scope = ''`,
 		p.cluster, group, resource).Scan(&position)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", fmt.Errorf("position of stream %s/%s: %w", group, resource, explain(err))
+		return "", fmt.Errorf("read the position of stream %s/%s: %w", group, resource, explain(err))
 	}
 	return textOf(position), nil
 }

@@ -38,7 +38,7 @@ func (p *Prior) Unnotified(ctx context.Context) (map[int32][]Reversal, error) {
 				AND (own.cause = $2 AND coalesce(own.to_at >= b.observed_at - interval '1 minute', true) OR own.to_at >= b.observed_at))
 		ORDER BY g.gap`, p.cluster, delta.CauseHistoryReversed, delta.OutcomeResumed, notifyWithin)
 	if err != nil {
-		return nil, fmt.Errorf("reversals on record: %w", explain(err))
+		return nil, fmt.Errorf("read the rollbacks on record: %w", explain(err))
 	}
 	found := map[int32][]Reversal{}
 	var stream int32
@@ -52,7 +52,7 @@ func (p *Prior) Unnotified(ctx context.Context) (map[int32][]Reversal, error) {
 		found[stream] = append(found[stream], r)
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("reversals on record: %w", explain(err))
+		return nil, fmt.Errorf("read the rollbacks on record: %w", explain(err))
 	}
 	return found, nil
 }

@@ -31,7 +31,7 @@ func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
 		WHERE d.cluster = $1 AND d.seq > $2 AND d.observed_at >= $3 AND d.source <> $4 AND d.seq > coalesce(reversed.seq, 0)`,
 		p.cluster, p.afterSeq-recentDeltas, p.observed.Add(-recentFor), delta.NumberInferred, delta.CauseHistoryReversed)
 	if err != nil {
-		return nil, fmt.Errorf("newest resource versions on record: %w", explain(err))
+		return nil, fmt.Errorf("read the newest resource versions on record: %w", explain(err))
 	}
 	found := map[int32][]string{}
 	var stream int32
@@ -40,7 +40,7 @@ func (p *Prior) Revisions(ctx context.Context) (map[int32][]string, error) {
 		found[stream] = append(found[stream], rv)
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("newest resource versions on record: %w", explain(err))
+		return nil, fmt.Errorf("read the newest resource versions on record: %w", explain(err))
 	}
 	return found, nil
 }
@@ -79,7 +79,7 @@ func (p *Prior) unprovenArgs() []any {
 func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
 	if err != nil {
-		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
+		return nil, fmt.Errorf("read the newest versions on record: %w", explain(err))
 	}
 	found := map[int32][]Version{}
 	var stream int32
@@ -88,7 +88,7 @@ func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
 		found[stream] = append(found[stream], v)
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("newest versions on record: %w", explain(err))
+		return nil, fmt.Errorf("read the newest versions on record: %w", explain(err))
 	}
 	return found, nil
 }

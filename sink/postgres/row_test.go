@@ -14,7 +14,7 @@ func TestARowReadsBackAsItWasCopied(t *testing.T) {
 	for name, of := range map[string]row{
 		"a manager that is not judged": {Delta: chain.Delta{Manager: "kubectl"}},
 		"a manager that is proved":     {Delta: chain.Delta{Manager: "kubectl", Evidence: 1, Subresource: "status"}},
-		"nobody, with a hint":          {Delta: chain.Delta{Evidence: 3, Hint: "helm"}},
+		"no manager, with a hint":      {Delta: chain.Delta{Evidence: 3, Hint: "helm"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := newDatabase(t)
