@@ -10,11 +10,11 @@ import (
 // In a recorder's first minutes no table is analysed, and later the analysed rows are not the present ones.
 func TestTheIndexFindsEndsOfLivesWhateverTheStatistics(t *testing.T) {
 	for name, known := range map[string]string{
-		"nothing":      "SELECT",
-		"it was empty": "ANALYZE kuberewind.living",
-		"one lived":    "INSERT INTO kuberewind.living SELECT 1, n, n FROM generate_series(20001, 20001) n; ANALYZE kuberewind.living",
-		"many lived":   "INSERT INTO kuberewind.living SELECT 1, n % 7, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
-		"all were one": "INSERT INTO kuberewind.living SELECT 1, 1, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
+		"nothing":    "SELECT",
+		"no life":    "ANALYZE kuberewind.living",
+		"one life":   "INSERT INTO kuberewind.living SELECT 1, n, n FROM generate_series(20001, 20001) n; ANALYZE kuberewind.living",
+		"many lives": "INSERT INTO kuberewind.living SELECT 1, n % 7, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
+		"one stream": "INSERT INTO kuberewind.living SELECT 1, 1, n FROM generate_series(20001, 29999) n; ANALYZE kuberewind.living",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, conn := migrated(t)
