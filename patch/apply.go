@@ -63,7 +63,7 @@ func (e *editor) parsePatch(text []byte) error {
 		}
 	}
 	if e.patch.kind(0) != '[' {
-		return errors.New("a patch is an array of operations")
+		return errors.New("a patch must be an array of operations")
 	}
 	return nil
 }

@@ -18,22 +18,22 @@ import (
 
 func TestDiffDescribesTheChange(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"nothing":                       {`{"a":1}`, `{"a":1}`, `[]`},
-		"a member replaced":             {`{"spec":{"replicas":3}}`, `{"spec":{"replicas":5}}`, `[{"old":3,"op":"replace","path":"/spec/replicas","value":5}]`},
-		"a member added":                {`{"a":1}`, `{"a":1,"b":null}`, `[{"op":"add","path":"/b","value":null}]`},
-		"a member removed":              {`{"a":1,"b":[2]}`, `{"a":1}`, `[{"old":[2],"op":"remove","path":"/b"}]`},
-		"null is a value":               {`{"a":1}`, `{"a":null}`, `[{"old":1,"op":"replace","path":"/a","value":null}]`},
-		"the root replaced":             {`1`, `"x"`, `[{"old":1,"op":"replace","path":"","value":"x"}]`},
-		"another kind of root":          {`[1]`, `{}`, `[{"old":[1],"op":"replace","path":"","value":{}}]`},
-		"an empty key":                  {`{"":{"":1}}`, `{"":{"":22}}`, `[{"old":1,"op":"replace","path":"//","value":22}]`},
-		"/ and ~ in keys":               {`{"a/b~c":1,"long":"enough"}`, `{"a/b~c":2,"long":"enough"}`, `[{"old":1,"op":"replace","path":"/a~1b~0c","value":2}]`},
-		"a quote in a key":              {`{"k:{\"a\":1}":1,"x":1}`, `{"k:{\"a\":1}":2,"x":1}`, `[{"old":1,"op":"replace","path":"/k:{\"a\":1}","value":2}]`},
-		"an element appended":           {`["a","b"]`, `["a","b","c"]`, `[{"op":"add","path":"/2","value":"c"}]`},
-		"an element at the head":        {`["a","b"]`, `["c","a","b"]`, `[{"op":"add","path":"/0","value":"c"}]`},
-		"an element in the middle":      {`[1,2,3,4]`, `[1,2,9,3,4]`, `[{"op":"add","path":"/2","value":9}]`},
-		"an element taken away":         {`["aaaaaaaaaaaa","bbbbbbbbbbbb","cccccccccccc"]`, `["aaaaaaaaaaaa","cccccccccccc"]`, `[{"old":"bbbbbbbbbbbb","op":"remove","path":"/1"}]`},
-		"indices count what comes then": {long(`["a","b","c","d"]`), long(`["b","c","x","d","e"]`), long(`[{"old":"a","op":"remove","path":"/0"},{"op":"add","path":"/2","value":"x"},{"op":"add","path":"/4","value":"e"}]`)},
-		"what would be longer is replaced": {`{"a":{"b":1,"c":2,"d":3}}`, `{"a":{"b":2,"c":3,"d":4}}`,
+		"nothing":                      {`{"a":1}`, `{"a":1}`, `[]`},
+		"a member replaced":            {`{"spec":{"replicas":3}}`, `{"spec":{"replicas":5}}`, `[{"old":3,"op":"replace","path":"/spec/replicas","value":5}]`},
+		"a member added":               {`{"a":1}`, `{"a":1,"b":null}`, `[{"op":"add","path":"/b","value":null}]`},
+		"a member removed":             {`{"a":1,"b":[2]}`, `{"a":1}`, `[{"old":[2],"op":"remove","path":"/b"}]`},
+		"null is a value":              {`{"a":1}`, `{"a":null}`, `[{"old":1,"op":"replace","path":"/a","value":null}]`},
+		"the root replaced":            {`1`, `"x"`, `[{"old":1,"op":"replace","path":"","value":"x"}]`},
+		"another kind of root":         {`[1]`, `{}`, `[{"old":[1],"op":"replace","path":"","value":{}}]`},
+		"an empty key":                 {`{"":{"":1}}`, `{"":{"":22}}`, `[{"old":1,"op":"replace","path":"//","value":22}]`},
+		"/ and ~ in keys":              {`{"a/b~c":1,"long":"enough"}`, `{"a/b~c":2,"long":"enough"}`, `[{"old":1,"op":"replace","path":"/a~1b~0c","value":2}]`},
+		"a quote in a key":             {`{"k:{\"a\":1}":1,"x":1}`, `{"k:{\"a\":1}":2,"x":1}`, `[{"old":1,"op":"replace","path":"/k:{\"a\":1}","value":2}]`},
+		"an element appended":          {`["a","b"]`, `["a","b","c"]`, `[{"op":"add","path":"/2","value":"c"}]`},
+		"an element at the head":       {`["a","b"]`, `["c","a","b"]`, `[{"op":"add","path":"/0","value":"c"}]`},
+		"an element in the middle":     {`[1,2,3,4]`, `[1,2,9,3,4]`, `[{"op":"add","path":"/2","value":9}]`},
+		"an element removed":           {`["aaaaaaaaaaaa","bbbbbbbbbbbb","cccccccccccc"]`, `["aaaaaaaaaaaa","cccccccccccc"]`, `[{"old":"bbbbbbbbbbbb","op":"remove","path":"/1"}]`},
+		"indices are of the new array": {long(`["a","b","c","d"]`), long(`["b","c","x","d","e"]`), long(`[{"old":"a","op":"remove","path":"/0"},{"op":"add","path":"/2","value":"x"},{"op":"add","path":"/4","value":"e"}]`)},
+		"longer edits become a replace": {`{"a":{"b":1,"c":2,"d":3}}`, `{"a":{"b":2,"c":3,"d":4}}`,
 			`[{"old":{"b":1,"c":2,"d":3},"op":"replace","path":"/a","value":{"b":2,"c":3,"d":4}}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,19 +96,19 @@ func TestDiffEditsTheElementsOfKubernetesLists(t *testing.T) {
 			list(condition("Initialized", "True"), condition("Ready", "False")),
 			list(condition("DisruptionTarget", "True"), condition("Initialized", "True"), condition("Ready", "True")),
 			[]string{"add /0", "replace /2/status"}},
-		"a container comes between two that change": {
+		"a container is added between two that change": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
 			list(container("app", "app:2"), container("logs", "logs:1"), container("envoy", "envoy:2")),
 			[]string{"replace /0/image", "add /1", "replace /2/image"}},
-		"the first container goes and the next changes": {
+		"the first container is removed and the next changes": {
 			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1")),
 			list(container("envoy", "envoy:2"), container("logs", "logs:1")),
 			[]string{"remove /0", "replace /0/image"}},
-		"the middle one goes": {
+		"the middle one is removed": {
 			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1")),
 			list(container("app", "app:1"), container("logs", "logs:1")),
 			[]string{"remove /1"}},
-		"two change places": {
+		"two are exchanged": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
 			list(container("envoy", "envoy:1"), container("app", "app:1")),
 			[]string{"move /0 /1"}},
@@ -116,19 +116,19 @@ func TestDiffEditsTheElementsOfKubernetesLists(t *testing.T) {
 			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1")),
 			list(container("logs", "logs:1"), container("app", "app:1"), container("envoy", "envoy:1")),
 			[]string{"move /2 /0"}},
-		"one comes last, is another version then, and one before it goes": {
+		"one is moved to the end and changed, and one before it is removed": {
 			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1"), container("proxy", "proxy:1")),
 			list(container("logs", "logs:1"), container("proxy", "proxy:1"), container("app", "app:2")),
 			[]string{"move /0 /3", "remove /0", "replace /2/image"}},
-		"all are in another order": {
+		"all are reordered": {
 			list(container("app", "app:1"), container("envoy", "envoy:1"), container("logs", "logs:1"), container("proxy", "proxy:1")),
 			list(container("proxy", "proxy:1"), container("logs", "logs:1"), container("envoy", "envoy:1"), container("app", "app:1")),
 			[]string{"move /0 /3", "move /0 /2", "move /0 /1"}},
-		"what goes and what comes have little in common but the name": {
+		"the removed and the added element share little except the name": {
 			list(container("app", "app:1"), container("envoy", "envoy:1")),
 			list(container("envoy", "envoy:1"), `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":10,"k":11,"l":12,"m":13,"n":14,"name":"app","o":15,"p":16,"text":"a long one-liner of something"}`),
 			[]string{"remove /0", "add /1"}},
-		"a manager writes, and its entry comes last, as entries are ordered by time": {
+		"a manager writes, and its entry moves to the end, because entries are ordered by time": {
 			list(entry("kubelet", "status", "1"), entry("kubectl", "", "2")),
 			list(entry("kubectl", "", "2"), strings.Replace(entry("kubelet", "status", "1"), `"time":"1"`, `"time":"3"`, 1)),
 			[]string{"move /0 /1", "replace /1/time"}},
@@ -172,7 +172,7 @@ func roundTrip(t require.TestingT, from, to patch.Doc) []byte {
 	require.NoError(t, err)
 	require.Equal(t, string(from), string(got), "a patch can be undone with its old members: %s", ops)
 	whole := fmt.Sprintf(`[{"old":%s,"op":"replace","path":"","value":%s}]`, from, to)
-	require.LessOrEqual(t, len(ops), len(whole), "never longer than replacing all: %s %s", whole, ops)
+	require.LessOrEqual(t, len(ops), len(whole), "a patch is never longer than replacing everything: %s %s", whole, ops)
 	checked, err := patch.AppendRebasedDiff([]byte("before"), bytes.Clone(from), to, "/nowhere/at all", patch.Doc("1"))
 	require.NoError(t, err)
 	require.Equal(t, "before"+string(ops), string(checked))

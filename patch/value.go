@@ -164,7 +164,7 @@ var errOperation = errors.New(`"op" must be add, remove, replace, move, copy or 
 // readOperation reads an element of a canonical patch.
 func readOperation(t *tape, i int32) (op operation, err error) {
 	if t.kind(i) != '{' {
-		return op, errors.New("an operation is an object")
+		return op, errors.New("an operation must be an object")
 	}
 	var name, path, from int32 // nodes; 0, the patch itself, if missing
 	for key := i + 1; key < t.nodes[i].next; key = t.nodes[key+1].next {
