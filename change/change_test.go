@@ -82,11 +82,11 @@ func TestAnEvictionIsShownAlthoughItChangesOnlyTheStatus(t *testing.T) {
 	}
 	require.Equal(t, change.Change{Class: change.Shown, Evicted: true}, of("pods", scheduled, scheduled+","+evicting))
 	for name, got := range map[string]change.Change{
-		"it was noted before":    of("pods", evicting, evicting+","+scheduled),
-		"it is over":             of("pods", evicting, strings.ReplaceAll(evicting, "True", "False")),
-		"a preemption":           of("pods", scheduled, strings.ReplaceAll(evicting, "EvictionByEvictionAPI", "PreemptionByScheduler")),
-		"an object of no Pod":    of("widgets", scheduled, evicting),
-		"another condition only": of("pods", "", scheduled),
+		"it was already noted":     of("pods", evicting, evicting+","+scheduled),
+		"it is over":               of("pods", evicting, strings.ReplaceAll(evicting, "True", "False")),
+		"a preemption":             of("pods", scheduled, strings.ReplaceAll(evicting, "EvictionByEvictionAPI", "PreemptionByScheduler")),
+		"an object that is no Pod": of("widgets", scheduled, evicting),
+		"another condition only":   of("pods", "", scheduled),
 	} {
 		require.Equal(t, change.Change{Class: change.Status}, got, name)
 	}
@@ -101,9 +101,9 @@ func TestAContainerThatBeginsToWaitIsShown(t *testing.T) {
 	}
 	require.Equal(t, change.Change{Class: change.Shown, Waiting: []string{"ErrImagePull"}}, of("pods", "ContainerCreating", "ErrImagePull"))
 	for name, got := range map[string]change.Change{
-		"it waited before":         of("pods", "ErrImagePull", "ImagePullBackOff"),
-		"it waits no longer":       of("pods", "ErrImagePull", "ContainerCreating"),
-		"its container is made":    of("pods", "PodInitializing", "ContainerCreating"),
+		"it already waited":        of("pods", "ErrImagePull", "ImagePullBackOff"),
+		"it no longer waits":       of("pods", "ErrImagePull", "ContainerCreating"),
+		"it is being created":      of("pods", "PodInitializing", "ContainerCreating"),
 		"an object that is no Pod": of("widgets", "ContainerCreating", "ErrImagePull"),
 	} {
 		require.Equal(t, change.Change{Class: change.Status}, got, name)
