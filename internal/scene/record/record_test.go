@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type fact struct{ what, sql, want string }
 
 var facts = []fact{
-	{"the image of the Deployment web, and how it went back", `
+	{"the images of the Deployment web, with the rollback", `
 		SELECT string_agg(coalesce(new #>> '{}', ''), ' ' ORDER BY seq) FROM kuberewind.changes
 		WHERE kind = 'Deployment' AND namespace = 'shop' AND name = 'web' AND path = '/spec/template/spec/containers/0/image'`,
 		"registry.example/web:v2-broken registry.example/web:v1 registry.example/web:v3"},
@@ -47,15 +47,15 @@ var facts = []fact{
 	{"the setting that Carol edited", `
 		SELECT (old #>> '{}') || ' ' || (new #>> '{}') || ' ' || manager FROM kuberewind.changes WHERE kind = 'ConfigMap' AND name = 'settings' AND path = '/data/color'`,
 		"blue green kubectl-edit"},
-	{"the Node that was cordoned and given back", `
+	{"the Node that was cordoned and uncordoned", `
 		SELECT string_agg(op, ' ' ORDER BY seq) FROM kuberewind.changes WHERE kind = 'Node' AND name = 'node-003' AND path = '/spec/unschedulable'`, "add remove"},
 	{"the Node that was not Ready", `
 		SELECT string_agg(DISTINCT name, ' ') FROM kuberewind.changes WHERE kind = 'Node' AND path ~ '^/status/conditions/' AND new::text LIKE '%KubeletNotReady%'`, "node-001"},
-	{"the namespace that was deleted, and with it what was in it", `
+	{"the namespace that was deleted with its objects", `
 		SELECT string_agg(kind || '/' || name, ' ' ORDER BY kind, name) FROM kuberewind.deltas
 		WHERE type = 'Deleted' AND (namespace = 'legacy' OR kind = 'Namespace') AND kind IN ('Namespace', 'Deployment', 'ConfigMap') AND name IN ('legacy', 'old')`,
 		"ConfigMap/old Deployment/old Namespace/legacy"},
-	{"the rights that were granted and withdrawn", `
+	{"the rights that were granted and revoked", `
 		SELECT string_agg(type || ' ' || name, ', ' ORDER BY seq) FROM kuberewind.deltas
 		WHERE kind IN ('ClusterRoleBinding', 'RoleBinding') AND name IN ('dave-admin', 'reader') AND source = 'watch'`,
 		"Added reader, Added dave-admin, Deleted dave-admin, Deleted reader"},
@@ -64,7 +64,7 @@ var facts = []fact{
 			AND EXISTS (SELECT FROM kuberewind.deltas WHERE kind = 'Job' AND name = 'migrate' AND type = 'Deleted'))::text`, "true"},
 	{"the Pod that was killed", `
 		SELECT count(*)::text FROM kuberewind.deltas WHERE kind = 'Pod' AND name = 'report' AND patch::text LIKE '%OOMKilled%'`, "1"},
-	{"the ConfigMap that was made again under its name", `
+	{"the ConfigMap that was created again under its name", `
 		SELECT count(DISTINCT uid)::text FROM kuberewind.deltas WHERE kind = 'ConfigMap' AND name = 'limits'`, "2"},
 	{"the scale by a controller, and the upgrade after it", `
 		SELECT string_agg((old #>> '{}') || ' ' || (new #>> '{}') || ' ' || manager, ', ' ORDER BY seq)
@@ -75,9 +75,9 @@ var facts = []fact{
 		SELECT max((new #>> '{}')::int)::text FROM kuberewind.changes WHERE kind = 'Pod' AND name = 'report' AND path ~ '/restartCount$'`, "2"},
 	{"the Secret whose value was changed", `
 		SELECT count(*)::text FROM kuberewind.changes WHERE kind = 'Secret' AND name = 'login' AND path = '/data/password' AND old <> new`, "1"},
-	{"what is served of the definition that came meanwhile", `
+	{"the objects of the new definition", `
 		SELECT string_agg(type || ' ' || name, ', ' ORDER BY seq) FROM kuberewind.deltas WHERE kind = 'Certificate'`, "Added web, Updated web"},
-	{"what the definition prints", `
+	{"the printed column of the definition", `
 		SELECT count(*)::text FROM kuberewind.changes WHERE kind = 'CustomResourceDefinition' AND path ~ 'additionalPrinterColumns' AND new::text LIKE '%Issuer%'`, "1"},
 	{"the heartbeats of each Node", `
 		SELECT string_agg(DISTINCT name, ' ' ORDER BY name) FROM kuberewind.deltas WHERE kind = 'Lease' AND namespace = 'kube-node-lease' AND type = 'Updated'`,
