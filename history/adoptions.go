@@ -9,8 +9,9 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Adoptions gives, of lives, the owners that a version after a seq brought which was not the first on record. A life comes once for each such version.
-// An index holds the rows that can have brought them; no other row is read, and no object is folded. A day whose partition is gone has none.
+// Adoptions yields the owners that later versions of lives brought: versions after a seq that are not the first of their
+// life. It yields a life once for each such version. An index holds the candidate rows, so Adoptions reads no other row and
+// folds no object. It yields nothing from a day whose partition is gone.
 func (k Kinship) Adoptions(ctx context.Context, lives []Life, after int64) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := k.adoptions(ctx, lives, after, func(found Relation) bool { return yield(found, nil) }); err != nil {
@@ -19,10 +20,11 @@ func (k Kinship) Adoptions(ctx context.Context, lives []Life, after int64) iter.
 	}
 }
 
-// bringsOwners is the condition of the index deltas_by_owners, word for word: else PostgreSQL would read all deltas.
+// bringsOwners is the condition of the index deltas_by_owners, word for word. With other words, PostgreSQL would read all
+// deltas.
 const bringsOwners = `seq <> object_id AND (patch @? '$[*].path ? (@ starts with "/metadata/ownerReferences")' OR patch IS NULL AND object IS NOT NULL)`
 
-// adoptions takes a row without a patch as a keyframe that holds the owners of its time.
+// adoptions takes a row without a patch as a keyframe that holds the owners at its time.
 func (k Kinship) adoptions(ctx context.Context, lives []Life, after int64, give func(Relation) bool) error {
 	if len(lives) == 0 {
 		return nil
@@ -66,7 +68,8 @@ func ownersBrought(change, object pgText) []string {
 	return owner.UIDs(patch.Doc(object))
 }
 
-// ownersIn are the UIDs that a patch writes into ownerReferences. A patch that cannot be read names none: a reading of its delta says so.
+// ownersIn returns the UIDs that a patch writes into ownerReferences. It returns none for an unreadable patch: a reader of
+// that delta reports it.
 func ownersIn(text []byte) (owners []string) {
 	change, err := patch.Canonical(text)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Rows are read in batches: no connection is held while the caller works with them, and a reading may last for hours. A batch begins small and
-// doubles while it stays below batchBytes.
+// Rows are read in batches. No connection is held while the caller works with them, because a reading may last for hours. A
+// batch begins small and doubles while it stays below half of batchBytes.
 const (
 	firstBatch = 100
-	knownBatch = 1000 // of lives that are named: each batch sorts what is left of them
+	knownBatch = 1000 // for named lives: each batch sorts all their remaining rows
 	maxBatch   = 4000
 	batchBytes = 4 << 20
 )
 
-// A deltaReader is a Query on its way through the days.
+// A deltaReader runs a Query through the days.
 type deltaReader struct {
 	view  *view // through the pool
 	q     Query
 	kinds []int16
-	ids   []int64 // lives that are asked for; nil: any
+	ids   []int64 // requested lives; nil means all
 	empty bool    // nothing can match
-	head  int64   // where the record ends
+	head  int64   // last seq of the record
 	limit int
 }
 
@@ -74,7 +74,8 @@ func newDeltaReader(ctx context.Context, v *view, q Query) (*deltaReader, error)
 	return g, nil
 }
 
-// batches gives the rows in order. After an error about one day, or about rows, it goes on behind it if the caller does.
+// batches yields the rows in order. After an error about one day or some rows, it continues with the next ones if the
+// caller does.
 func (g *deltaReader) batches(ctx context.Context) iter.Seq2[[]Row, error] {
 	return func(yield func([]Row, error) bool) {
 		if g.empty {
@@ -110,7 +111,7 @@ func (g *deltaReader) day(ctx context.Context, d *Day, yield func([]Row, error) 
 	return g.read(ctx, d, from, until, yield)
 }
 
-// read gives the rows of a day.
+// read yields the rows of one day.
 func (g *deltaReader) read(ctx context.Context, d *Day, from, until time.Time, yield func([]Row, error) bool) bool {
 	after, last := max(g.q.FromSeq, d.FirstSeq)-1, min(g.q.ToSeq, d.LastSeq)
 	for after < last {
@@ -137,8 +138,8 @@ func isMissingDay(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// eachLifesDeltas reads the deltas of some lives by the index on lives. Left to itself, the planner may take the index by seq, and go through the
-// deltas of all others. OFFSET 0 keeps it from that.
+// eachLifesDeltas reads the deltas of some lives by the index on lives. Without it, the planner may choose the index by seq
+// and read the deltas of all other lives. OFFSET 0 prevents that.
 const eachLifesDeltas = `unnest($%d::bigint[]) AS o (id)
 		CROSS JOIN LATERAL (
 			SELECT * FROM kuberewind.record_deltas
@@ -174,7 +175,7 @@ func (g *deltaReader) query(after, last int64, from, until time.Time) (string, [
 		ORDER BY d.seq LIMIT $6`, args
 }
 
-// batch reads the next rows; complete says that there are no more up to last.
+// batch reads the next rows; complete says that no more follow up to last.
 func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until time.Time) (batch []Row, complete bool, err error) {
 	sql, args := g.query(after, last, from, until)
 	rows, err := g.view.db.Query(ctx, sql, args...)
@@ -190,7 +191,7 @@ func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until 
 		}
 		batch = append(batch, w)
 		if size += w.size(); size > batchBytes {
-			// Rows beyond it are read again.
+			// The next batch reads the rows after this one again.
 			g.limit = max(g.limit/2, firstBatch)
 			return batch, false, nil
 		}
@@ -202,7 +203,7 @@ func (g *deltaReader) batch(ctx context.Context, after, last int64, from, until 
 	return batch, complete, rows.Err()
 }
 
-// scanLife is used by lives.
+// scanLife scans a row of lives or identities.
 func scanLife(rows pgx.Rows, l *Life, stream *int32) error {
 	return rows.Scan(&l.ObjectID, stream, &l.Namespace, &l.Name, &l.UID, &l.DeletedSeq)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// benchmarkRecord is a record of some thousand objects, each changed several times, over some days; a tenth of them come and go.
+// benchmarkRecord returns a record of several thousand objects over five days. Each object changes several times; one step
+// in fifty deletes an object.
 func benchmarkRecord(b *testing.B, objects, deltas int) *book {
 	book := newBook(b, 2)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -45,7 +46,7 @@ var environment = func() (text string) {
 	return text
 }()
 
-// BenchmarkRebuild compares, in one run, rebuilding with checkpoints at several distances and without.
+// BenchmarkRebuild compares, in one run, rebuilding without a checkpoint and with tails of several lengths after one.
 func BenchmarkRebuild(b *testing.B) {
 	const objects, deltas = 5000, 60_000
 	book := benchmarkRecord(b, objects, deltas)
@@ -75,7 +76,7 @@ func BenchmarkRebuild(b *testing.B) {
 		run(b, RebuildOptions{}, Scope{Streams: []int32{1}, Namespace: "ns1"})
 	})
 	b.Run("one object", func(b *testing.B) { run(b, RebuildOptions{}, Scope{Streams: []int32{1}, Namespace: "ns1", Name: "o1"}) })
-	for _, tail := range []int{1, 1, 2, 4} { // 1, 2, 4 and 8 times the living objects, one on the other
+	for _, tail := range []int{1, 1, 2, 4} { // the tails add up to 1, 2, 4 and 8 times the number of live objects
 		more := tail * objects
 		for range more / 1000 {
 			var items []postgres.Item

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A page is one delta as it was given to the sink: the truth for the record.
+// A page is one delta as the test gave it to the sink: the expected content of the record.
 type page struct {
 	seq                int64
 	stream             int32
@@ -28,14 +28,14 @@ type page struct {
 	thing              *booktest.Object // the last version, for an inferred delete
 }
 
-// A book is a record of numbered streams that is being written, with everything that was written.
+// A book is a record of numbered streams that a test writes, together with every delta that it wrote.
 type book struct {
 	*booktest.Book
 	t     testing.TB
 	pages []page
 }
 
-// newBook begins to record streams that hold nothing yet.
+// newBook returns a book with empty streams.
 func newBook(t testing.TB, streams int) *book {
 	t.Helper()
 	b := &book{t: t, Book: booktest.New(t, booktest.Options{RV: 10})}
@@ -45,7 +45,7 @@ func newBook(t testing.TB, streams int) *book {
 	return b
 }
 
-// follow adds a stream, whose first list holds nothing.
+// follow adds a stream whose first list is empty.
 func (b *book) follow() {
 	b.t.Helper()
 	stream := len(b.Names())
@@ -53,7 +53,7 @@ func (b *book) follow() {
 	b.list(stream, delta.CauseFirstList, delta.SourceList)
 }
 
-// things is the resource of a stream.
+// things returns the resource of a stream.
 func things(stream int) string { return fmt.Sprint("things", stream) }
 
 func (b *book) record(t testing.TB) *Record {
@@ -67,7 +67,7 @@ func (b *book) record(t testing.TB) *Record {
 func (b *book) commit(items ...postgres.Item) {
 	b.t.Helper()
 	batch := b.Commit(items...)
-	require.Equal(b.t, int64(len(b.pages)), batch.LastSeq(), "each item that was counted on is a delta")
+	require.Equal(b.t, int64(len(b.pages)), batch.LastSeq(), "each expected item is a delta")
 }
 
 // note adds the page of an item about o.
@@ -78,19 +78,19 @@ func (b *book) note(o *booktest.Object, it postgres.Item) postgres.Item {
 	return it
 }
 
-// next is the next version of an object on the server.
+// next returns the next version of an object on the server.
 func (b *book) next(stream int, namespace, name, spec string) *booktest.Object {
 	b.t.Helper()
 	return b.Next(things(stream), namespace, name, b.UID(things(stream), namespace, name), "", `,"spec":`+spec)
 }
 
-// older is a version of an object with an older number.
+// older returns a version of an object with an older resource version.
 func (b *book) older(rv, stream int, namespace, name, spec string) *booktest.Object {
 	b.t.Helper()
 	return b.At(rv, things(stream), namespace, name, b.UID(things(stream), namespace, name), "", `,"spec":`+spec)
 }
 
-// set creates or updates an object, seen by the watch.
+// set creates or updates an object, as the watch shows it.
 func (b *book) set(stream int, namespace, name, spec string) postgres.Item {
 	b.t.Helper()
 	o := b.next(stream, namespace, name, spec)
@@ -103,13 +103,13 @@ func (b *book) remove(stream int, namespace, name string) postgres.Item {
 	return b.note(o, b.Remove(things(stream), o))
 }
 
-// found is a version that only a list shows.
+// found records a version that only a list shows.
 func (b *book) found(stream int, o *booktest.Object) postgres.Item {
 	b.t.Helper()
 	return b.note(o, b.Found(things(stream), o))
 }
 
-// vanish is a delete that only a list shows.
+// vanish records a delete that only a list shows.
 func (b *book) vanish(stream int, namespace, name string) postgres.Item {
 	b.t.Helper()
 	o := b.live(stream, namespace, name)
@@ -117,7 +117,8 @@ func (b *book) vanish(stream int, namespace, name string) postgres.Item {
 	return b.note(o, b.Vanished(things(stream), o))
 }
 
-// again expects the keyframe that comes before an inferred delete which would be the only row of its life in a day.
+// again expects the extra keyframe that precedes an inferred delete, if the delete would be the only row of its life on a
+// day.
 func (b *book) again(stream int, o *booktest.Object) {
 	for i := len(b.pages) - 1; i >= 0; i-- {
 		if p := &b.pages[i]; p.thing.UID == o.UID {
@@ -129,18 +130,18 @@ func (b *book) again(stream int, o *booktest.Object) {
 	}
 }
 
-// live is an object that lives.
+// live returns a live object.
 func (b *book) live(stream int, namespace, name string) *booktest.Object {
 	return b.Live(things(stream), booktest.Key(namespace, name))
 }
 
-// list ends a gap with what is live on the server, in things of the caller's or none.
+// list ends a gap with a list. items are its deltas, if any.
 func (b *book) list(stream int, cause delta.Cause, source delta.Source, items ...postgres.Item) {
 	b.t.Helper()
 	b.commit(append(items, b.Listed(things(stream), cause, source))...)
 }
 
-// liveAt is the truth of an instant: of each name the object whose newest page belongs to it.
+// liveAt returns the expected objects of an instant: for each name, the object whose newest page belongs to it.
 func (b *book) liveAt(belongs func(*page) bool) map[string]string {
 	live := make(map[string]string)
 	uids := make(map[string]string)
@@ -163,7 +164,7 @@ func (b *book) liveAt(belongs func(*page) bool) map[string]string {
 
 func bySeq(seq int64) func(*page) bool { return func(p *page) bool { return p.seq <= seq } }
 
-// rebuilt is what a rebuild gives.
+// rebuilt returns the result of a rebuild.
 func rebuilt(t testing.TB, r *Record, p Point, scope Scope, o RebuildOptions) (map[string]string, RebuildStats) {
 	t.Helper()
 	var mu sync.Mutex
@@ -197,7 +198,7 @@ func kinds(notes []Note) []NoteKind {
 	return slices.Compact(kinds)
 }
 
-// specs are what objects are made of: some that jsonb cannot hold, some large.
+// specs returns a random spec: some cannot be stored in jsonb, some are large.
 func specs(rnd *rand.Rand) string {
 	switch rnd.IntN(8) {
 	case 0:
@@ -211,7 +212,7 @@ func specs(rnd *rand.Rand) string {
 	}
 }
 
-// scribble writes n batches of random history, over several days.
+// scribble writes random history in n batches, over several days.
 func (b *book) scribble(rnd *rand.Rand, batches int) {
 	b.t.Helper()
 	for range batches {
@@ -230,7 +231,7 @@ func (b *book) scribble(rnd *rand.Rand, batches int) {
 	}
 }
 
-// sweep relists a stream: some objects have vanished, some have changed, some are new under their name.
+// sweep lists a stream again: some objects have vanished, some have changed.
 func (b *book) sweep(rnd *rand.Rand, stream int) {
 	b.t.Helper()
 	b.commit(b.Interrupted(things(stream), delta.CauseExpired))

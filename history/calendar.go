@@ -11,7 +11,7 @@ import (
 // A calendar relates seqs to times, within a transaction.
 type calendar struct{ view *view }
 
-// timeOf gives observed_at of a seq.
+// timeOf returns observed_at of a seq.
 func (c calendar) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 	days, err := c.view.daysFrom(ctx, seq, seq)
 	if err != nil || len(days) == 0 {
@@ -24,8 +24,8 @@ func (c calendar) timeOf(ctx context.Context, seq int64) (time.Time, error) {
 	return at.UTC(), err
 }
 
-// observed gives observed_at of a seq, else of the next one, else the end of the day. A hole is for package verify to find, and no
-// reason not to answer.
+// observed returns observed_at of a seq. If the seq is missing, it returns that of the next seq, or else the end of the
+// day. Package verify reports a missing seq; it is no reason to fail here.
 func (c calendar) observed(ctx context.Context, d *Day, seq int64) (at time.Time, err error) {
 	err = c.view.db.QueryRow(ctx, `
 		SELECT observed_at FROM kuberewind.record_deltas
@@ -39,8 +39,8 @@ func (c calendar) observed(ctx context.Context, d *Day, seq int64) (at time.Time
 	return at, nil
 }
 
-// lastBy gives the last seq whose observed_at is not after a time, 0 if there is none. observed_at does not decrease with seq, so that
-// some twenty looks into an index find it.
+// lastBy returns the last seq whose observed_at is not after a time, or 0. observed_at does not decrease with seq, so about
+// twenty index lookups find it.
 func (c calendar) lastBy(ctx context.Context, t time.Time) (int64, error) {
 	var d Day
 	err := c.view.db.QueryRow(ctx, `
@@ -59,7 +59,7 @@ func (c calendar) lastBy(ctx context.Context, t time.Time) (int64, error) {
 	if err := c.view.present(ctx, &d); err != nil {
 		return 0, err
 	}
-	low, high := d.FirstSeq, d.LastSeq // low was observed in time, high was not
+	low, high := d.FirstSeq, d.LastSeq // low was observed by t, high was not
 	for high-low > 1 {
 		middle := low + (high-low)/2
 		at, err := c.observed(ctx, &d, middle)
@@ -75,12 +75,12 @@ func (c calendar) lastBy(ctx context.Context, t time.Time) (int64, error) {
 	return low, nil
 }
 
-// lastBefore is lastBy without the time itself. The record counts microseconds.
+// lastBefore is lastBy that excludes the time itself. The record counts microseconds.
 func (c calendar) lastBefore(ctx context.Context, t time.Time) (int64, error) {
 	return c.lastBy(ctx, t.Add(-time.Microsecond))
 }
 
-// caughtUpUntil is when what occurred within two times has come, at the latest.
+// caughtUpUntil returns by when, at the latest, the record holds everything that occurred between two times.
 func (c calendar) caughtUpUntil(ctx context.Context, from, to time.Time) (until time.Time, err error) {
 	until = to
 	late := func(began, ended time.Time) {

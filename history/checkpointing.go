@@ -15,7 +15,7 @@ import (
 // A checkpointSource reads the record for a checkpoint.Maker, within the Maker's transaction.
 type checkpointSource struct{ view *view }
 
-// Source gives what a checkpoint.Maker reads of the record.
+// Source returns the part of the record that a checkpoint.Maker reads.
 func (r *Record) Source() checkpoint.Source { return checkpointSource{view: r.view} }
 
 func (s checkpointSource) End(ctx context.Context, tx pgx.Tx) (end checkpoint.End, err error) {
@@ -109,7 +109,7 @@ func (s checkpointSource) Tail(ctx context.Context, tx pgx.Tx, after, upTo int64
 // Dead reports whether the tail deletes the object.
 func (o *tailObject) Dead() bool { return o.dead }
 
-// Apply gives an object of a checkpoint the last version of the tail.
+// Apply sets an object of a checkpoint to the last version of the tail.
 func (o *tailObject) Apply(r *checkpoint.Record) error {
 	doc, err := o.fold(r.Doc)
 	if err != nil {

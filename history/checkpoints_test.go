@@ -8,14 +8,14 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
-func TestACheckpointThatIsNotWhatWasWrittenIsNotUsed(t *testing.T) {
+func TestADamagedCheckpointIsNotUsed(t *testing.T) {
 	for name, damage := range map[string]string{
-		"a block is gone":        `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 1`,
-		"a block is another":     `UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`,
-		"a digest is another":    `UPDATE kuberewind.checkpoint_blocks SET digest = sha256('') WHERE block = 1`,
-		"the directory is gone":  `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 0`,
-		"it counts otherwise":    `UPDATE kuberewind.checkpoints SET objects = objects + 1`,
-		"it is another's digest": `UPDATE kuberewind.checkpoints SET digest = sha256('')`,
+		"a block is gone":            `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 1`,
+		"a block has other data":     `UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`,
+		"a block has another digest": `UPDATE kuberewind.checkpoint_blocks SET digest = sha256('') WHERE block = 1`,
+		"the directory is gone":      `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 0`,
+		"another number of objects":  `UPDATE kuberewind.checkpoints SET objects = objects + 1`,
+		"another digest":             `UPDATE kuberewind.checkpoints SET digest = sha256('')`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBook(t, 1)
@@ -33,7 +33,7 @@ func TestACheckpointThatIsNotWhatWasWrittenIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestACheckpointWhoseTailWasDroppedInPartIsNotUsed(t *testing.T) {
+func TestACheckpointWithAPartlyDroppedTailIsNotUsed(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", "1"), b.set(0, "a", "gone", "1"))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())

@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Completeness says where a record is complete, and what interrupted it or was taken from it.
+// A Completeness reads which parts of a record are complete, what interrupted it, and what was dropped or erased.
 type Completeness struct{ view *view }
 
-// Completeness gives what says where the record is complete.
+// Completeness returns the reader of what is complete in the record.
 func (r *Record) Completeness() Completeness { return Completeness{view: r.view} }
 
 // Gaps lists the gaps of the streams in a scope, by number.
@@ -22,16 +22,16 @@ func (c Completeness) Gaps(ctx context.Context, scope Scope) ([]Gap, error) {
 // Pauses lists the pauses of the record, by time.
 func (c Completeness) Pauses(ctx context.Context) ([]Pause, error) { return c.view.pauses(ctx) }
 
-// An Epoch is a stretch in which one recorder held the cluster.
+// An Epoch is a period in which one recorder held the cluster.
 type Epoch struct {
 	Number            int64
 	StartedAt         time.Time
-	AfterSeq          int64 // last seq of the one before
+	AfterSeq          int64 // last seq of the previous epoch
 	Recorder, Version string
 	Config            []byte // JSON: what was included and excluded
 }
 
-// Epochs lists who recorded the cluster, and with which configuration, oldest first.
+// Epochs lists the epochs, oldest first: which recorder recorded the cluster, and with which configuration.
 func (c Completeness) Epochs(ctx context.Context) ([]Epoch, error) {
 	rows, err := c.view.db.Query(ctx, `
 		SELECT epoch, started_at, after_seq, recorder, version, config::text
@@ -50,12 +50,12 @@ func (c Completeness) Epochs(ctx context.Context) ([]Epoch, error) {
 	return epochs, nil
 }
 
-// A ClockStep is where the clock of a recorder stepped, or did not agree with that of the database.
+// A ClockStep is a moment at which a recorder's clock stepped, or disagreed with the database's clock.
 type ClockStep struct {
 	AfterSeq             int64
-	RecordAt, RecorderAt time.Time // the record's time before it, and what the clock of the host showed
+	RecordAt, RecorderAt time.Time // the record's time before the step, and what the host's clock showed
 	DatabaseAt           time.Time
-	Adopted              bool // the record goes on by the clock of the host
+	Adopted              bool // the recorder adopted the clock of the host
 }
 
 // ClockSteps lists the steps of the recorders' clocks, oldest first.
@@ -76,13 +76,13 @@ func (c Completeness) ClockSteps(ctx context.Context) ([]ClockStep, error) {
 	return steps, nil
 }
 
-// Revision grows whenever something of the record's past goes: a day is dropped, or a value is erased. Objects that were
-// rebuilt under an earlier one may hold an erased value.
+// Revision returns a number that grows whenever a day is dropped or a value is erased. Objects that were rebuilt under a
+// lower revision may hold an erased value.
 func (c Completeness) Revision(ctx context.Context) (n int64, err error) {
 	err = c.view.db.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM kuberewind.prunes WHERE cluster = $1) + (SELECT count(*) FROM kuberewind.erasures WHERE cluster = $1)`, c.view.cluster.Name).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("read what was dropped and erased: %w", err)
+		return 0, fmt.Errorf("read the prunes and erasures: %w", err)
 	}
 	return n, nil
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A Coverage is a stretch of a resource that is complete, or one that is not, and why.
+// A Coverage is a period of a resource that is complete, or one that is incomplete, with its cause.
 type Coverage struct {
 	Group, Resource, Scope                 string
 	Complete                               bool
-	From, To                               time.Time // zero From: since ever; zero To: it goes on, or nothing was recorded since
+	From, To                               time.Time // zero From: from before the record; zero To: the period continues, or nothing was recorded since
 	FromRV, ToRV                           string
-	Live                                   bool        // it is going on, and a recorder is writing
-	Cause                                  delta.Cause // of what is not complete
+	Live                                   bool        // the period continues, and a recorder is writing
+	Cause                                  delta.Cause // why the period is incomplete
 	Detail                                 string
 	Outcome                                delta.Outcome // of a gap: relisted or equal
 	Appeared, Changed, Vanished, Unchanged int64         // of a gap: how the list compared with what was recorded
-	Gap                                    int64         // number of the gap, 0 if it is none
+	Gap                                    int64         // number of the gap, 0 if the period is not a gap
 }
 
-// Coverage lists the complete and the incomplete parts of the record, by resource and time. A namespace in the scope leaves out
-// streams that are confined to others.
+// Coverage lists the complete and the incomplete periods of the record, by resource and time. If the scope names a
+// namespace, Coverage skips streams that are confined to another one.
 func (c Completeness) Coverage(ctx context.Context, scope Scope) ([]Coverage, error) {
 	streams, err := c.view.streamsIn(ctx, scope)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c Completeness) Coverage(ctx context.Context, scope Scope) ([]Coverage, er
 		&one.Group, &one.Resource, &one.Scope, &one.Complete, &from, &to, &one.FromRV, &one.ToRV, &one.Live, &one.Cause, &one.Detail,
 		&one.Outcome, &one.Appeared, &one.Changed, &one.Vanished, &one.Unchanged, &one.Gap,
 	}, func() error {
-		// A resource that the configuration leaves out has no stream.
+		// A resource that the configuration excludes has no stream.
 		if one.From, one.To = timeOf(from), timeOf(to); in[[3]string{one.Group, one.Resource, one.Scope}] || scope.Streams == nil {
 			all = append(all, one)
 		}

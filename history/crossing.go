@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// bound corrects which deltas after the point's seq belong to it: where resource versions prove an order, estimates follow it.
+// bound corrects which deltas after the point's seq belong to it. If resource versions prove an order, it overrides the
+// estimates.
 func (p *Point) bound(ctx context.Context, v *view) error {
 	if p.Until <= p.Seq {
 		return nil
@@ -28,9 +29,9 @@ func (p *Point) bound(ctx context.Context, v *view) error {
 	return nil
 }
 
-// follow takes over what a window says.
+// follow applies the spans of a window to the point.
 func (p *Point) follow(w *window, pause *Pause) {
-	f := &pointer{point: *p}
+	f := &resolver{point: *p}
 	contradictory := 0
 	f.point.crossed = make(map[int64]bool)
 	for seq, e := range w.spans {
@@ -43,12 +44,12 @@ func (p *Point) follow(w *window, pause *Pause) {
 	}
 	if len(f.point.crossed) > 0 && w.resources > 1 {
 		f.note(NoteOneEtcd, nil, pause.From, pause.To,
-			"one etcd serves %d of the resources: by the order of its resource versions, %s happened on the other side of this instant than was estimated",
+			"one etcd serves %d of the resources: the order of its resource versions moves %s to the other side of this instant",
 			w.resources, changes(len(f.point.crossed)))
 	}
 	if contradictory > 0 {
 		f.note(NoteEstimated, nil, pause.From, pause.To,
-			"clocks of servers contradict the order of resource versions: of %s in the pause, the time stays as it was estimated", changes(contradictory))
+			"clocks of servers contradict the order of resource versions: the times of %s in the pause stay estimates", changes(contradictory))
 	}
 	*p = f.point
 }
@@ -68,10 +69,10 @@ func (p *Point) by(seq int64, occurred time.Time) bool {
 	return !occurred.After(p.Time)
 }
 
-// crossings lists deltas whose estimated time contradicts the point. Some belong to it but are estimated later; others do not
-// but are estimated earlier.
+// crossings lists the deltas whose estimated time contradicts the point. Deltas in belong to the point, but are estimated
+// later. Deltas out do not belong to it, but are estimated earlier.
 func (p *Point) crossings() (in, out []int64) {
-	in, out = []int64{}, []int64{} // SQL compares nothing with NULL.
+	in, out = []int64{}, []int64{} // SQL compares nothing with NULL, so neither may be nil.
 	for seq, by := range p.crossed {
 		if by {
 			in = append(in, seq)

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Day is what the record holds of one UTC day of observed_at: what the partition of that day holds of this cluster.
+// A Day describes the partition of one UTC day of observed_at: the deltas of this cluster in it.
 type Day struct {
 	Day               time.Time // its midnight
 	FirstSeq, LastSeq int64
@@ -20,10 +20,10 @@ type Day struct {
 
 func (d *Day) holds(seq int64) bool { return seq >= d.FirstSeq && seq <= d.LastSeq }
 
-// dayFresh is how long a partition that was found is taken to be there.
+// dayFresh is how long a found partition counts as present.
 const dayFresh = time.Minute
 
-// daysFrom gives the days that hold seqs from one to another, oldest first.
+// daysFrom returns the days that hold seqs of a range, oldest first.
 func (v *view) daysFrom(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
 	rows, err := v.db.Query(ctx, `
 		SELECT day, first_seq, last_seq, first_at, last_at FROM kuberewind.record_days
@@ -42,7 +42,8 @@ func (v *view) daysFrom(ctx context.Context, fromSeq, toSeq int64) ([]Day, error
 	return days, nil
 }
 
-// present returns a *MissingDayError if the day's partition is gone: a query would just find nothing in it.
+// present returns a *MissingDayError if the day's partition is gone. Without this check, a query would find nothing in it
+// and report no error.
 func (v *view) present(ctx context.Context, d *Day) error {
 	if v.days.fresh(d.Day) {
 		return nil
@@ -61,7 +62,7 @@ func (v *view) present(ctx context.Context, d *Day) error {
 	return nil
 }
 
-// A dayMemory remembers which partitions were there.
+// A dayMemory remembers which partitions were present.
 type dayMemory struct {
 	mu    sync.Mutex              // protects found
 	found map[time.Time]time.Time // by day, when its partition was last found
@@ -79,22 +80,22 @@ func (m *dayMemory) keep(day time.Time) {
 	m.found[day] = time.Now()
 }
 
-// Days are the partitions of the deltas.
+// Days reads the partitions of the deltas.
 type Days struct{ view *view }
 
-// Days gives what reads the partitions of the deltas.
+// Days returns the reader of the partitions of the deltas.
 func (r *Record) Days() Days { return Days{view: r.view} }
 
-// List gives the days that hold seqs from one to another, oldest first.
+// List returns the days that hold seqs of a range, oldest first.
 func (s Days) List(ctx context.Context, fromSeq, toSeq int64) ([]Day, error) {
 	return s.view.daysFrom(ctx, fromSeq, toSeq)
 }
 
-// Present returns a *MissingDayError if the partition of a day is gone. That it was there may have been looked up a minute ago.
+// Present returns a *MissingDayError if the partition of a day is gone. It may answer from a lookup of the last minute.
 func (s Days) Present(ctx context.Context, d Day) error { return s.view.present(ctx, &d) }
 
-// Rows gives all rows in the partition of a UTC day up to a seq, in order, whatever the table of days says of that day. If the
-// partition is gone, there is none.
+// Rows yields all rows in the partition of a UTC day up to a seq, in order, regardless of the table of days. If the
+// partition is gone, it yields none.
 func (s Days) Rows(ctx context.Context, midnight time.Time, upTo int64) iter.Seq2[[]Row, error] {
 	return func(yield func([]Row, error) bool) {
 		whole := Day{Day: midnight, LastSeq: upTo, FirstAt: midnight, LastAt: midnight.AddDate(0, 0, 1).Add(-time.Microsecond)}

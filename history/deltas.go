@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Deltas gives deltas in the order of seq, up to the end that the record has when it begins. A damaged delta comes with a
-// *DamagedError. A day whose partition is gone is a *MissingDayError. After both it goes on if the caller does.
+// Deltas yields deltas in the order of seq, up to the end of the record at the start of the reading. A damaged delta comes
+// with a *DamagedError. A day whose partition is gone comes as a *MissingDayError. After both it continues if the caller
+// does.
 func (r *Record) Deltas(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		g, err := newDeltaReader(ctx, r.view, q)
@@ -45,10 +46,10 @@ func (g *deltaReader) deltas(ctx context.Context, yield func(Delta, error) bool)
 	return true
 }
 
-// followEvery is how often the head of the record is looked at.
+// followEvery is the interval at which follow reads the head of the record.
 const followEvery = time.Second
 
-// Follow gives what Deltas gives, and then waits for more, until ctx ends, which is no error, or the Query does.
+// Follow yields what Deltas yields, and then waits for more. It ends with ctx, without an error, or with the Query.
 func (r *Record) Follow(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		yield = unlessDone(ctx, yield)
@@ -59,7 +60,7 @@ func (r *Record) Follow(ctx context.Context, q Query) iter.Seq2[Delta, error] {
 	}
 }
 
-// unlessDone ends an iteration whose context has ended, instead of giving that as an error.
+// unlessDone ends an iteration whose context has ended. It does not yield that as an error.
 func unlessDone[T any](ctx context.Context, yield func(T, error) bool) func(T, error) bool {
 	return func(t T, err error) bool {
 		if err != nil && ctx.Err() != nil {
@@ -69,7 +70,8 @@ func unlessDone[T any](ctx context.Context, yield func(T, error) bool) func(T, e
 	}
 }
 
-// follow reads on whenever the head has moved. Lives of the name that is asked for may have begun meanwhile.
+// follow reads again whenever the head has moved. It resolves the query again, because new lives of the requested name may
+// have begun.
 func follow(ctx context.Context, v *view, q Query, read func(*deltaReader) bool) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()

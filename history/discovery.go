@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The members of aggregated discovery (APIGroupDiscoveryList of apidiscovery.k8s.io) that are read. Recorded texts are older
-// and newer than any library, so that only what is needed is named.
+// groupList names only the members of aggregated discovery (APIGroupDiscoveryList of apidiscovery.k8s.io) that are needed.
+// Recorded documents may be older or newer than any library.
 type groupList struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -29,10 +29,10 @@ type groupList struct {
 	}
 }
 
-// Discovery lists the resources that the server served at that time, from the recorded discovery. They are ordered by group, by
-// version as the server ordered them, preferred first, and by name. Resources of custom resource definitions are among them.
-// Without recorded discovery, the streams tell the resources: then short names, categories and resources that were never listed
-// are missing.
+// Discovery lists the resources that the server served at that time, from the recorded discovery. It orders them by group,
+// then by version in the server's order of preference, then by name. Resources of custom resource definitions are included.
+// If no discovery is recorded, Discovery derives the resources from the streams. The list then lacks short names,
+// categories, and resources that were never listed.
 func (s Server) Discovery(ctx context.Context, at time.Time) ([]Resource, error) {
 	var all []Resource
 	for _, path := range []string{"/api", "/apis"} {
@@ -79,7 +79,7 @@ func parseDiscovery(text []byte) ([]Resource, error) {
 	return all, nil
 }
 
-// streamedResources makes resources of streams.
+// streamedResources derives resources from the streams.
 func (s Server) streamedResources(ctx context.Context) ([]Resource, error) {
 	set, err := s.view.streamSet(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s Server) streamedResources(ctx context.Context) ([]Resource, error) {
 	var all []Resource
 	for _, stream := range set.all {
 		if slices.ContainsFunc(all, func(o Resource) bool { return o.Group == stream.Group && o.Resource == stream.Resource }) {
-			continue // another scope of it
+			continue // another scope of the same resource
 		}
 		all = append(all, Resource{
 			Group: stream.Group, Version: stream.Version, Resource: stream.Resource, Kind: stream.Kind, Singular: strings.ToLower(stream.Kind),

@@ -2,49 +2,50 @@
 //
 // # What it guarantees
 //
-//   - It only reads, through the public surface and the read views for programs (record_*). So a member of kuberewind_auditor
-//     can use it, also while a recorder writes.
+//   - The package only reads, through the public surface and the read views for programs (record_*). So a member of
+//     kuberewind_auditor can use it, also while a recorder writes.
 //   - Each answer comes from one state of the record: it chooses a seq first, and rows up to a seq never change (I8).
-//   - It compares each version with the digest that the recorder stored (I6). A version that does not fold to its digest is a
-//     *DamagedError that names the seq; everything else still comes.
-//   - If the record cannot answer an instant exactly, notes say why, or there is no answer (ErrBeforeRecord). Point says
-//     which deltas belong to an instant.
+//   - The package compares each version with the digest that the recorder stored (I6). If a version does not fold to its digest,
+//     the reader returns a *DamagedError that names the seq, and continues with the other versions.
+//   - If the record cannot answer an instant exactly, notes say why. If it has no answer, the error is ErrBeforeRecord. Point
+//     says which deltas belong to an instant.
 //   - Times bounds when the deltas of a pause happened, by the order of resource versions. An instant within a pause counts
 //     by these bounds.
-//   - A rebuild with a checkpoint and one without give the same objects. A checkpoint is compared with the digests of its
-//     blocks before it is used. Its objects are compared with their own digests when it is made, when a later row is folded
-//     onto them, and by package verify.
-//   - Memory is bounded. Deltas come in batches of a few MiB. Folded objects wait compressed, and only those that are still
-//     needed.
-//   - Every query on deltas bounds observed_at, found in the table of days, so that the planner sees one or two partitions
-//     and not hundreds.
+//   - A rebuild with a checkpoint and a rebuild without one return the same objects. The reader compares a checkpoint with the
+//     digests of its blocks before it uses it. Objects are compared with their own digests at three times: when the checkpoint
+//     is made, when a later row is folded onto them, and when package verify checks them.
+//   - Memory is bounded. Deltas come in batches of a few MiB. The reader keeps folded objects compressed, and drops them when
+//     it no longer needs them.
+//   - Queries on deltas bound observed_at by the table of days. So the planner reads one or two partitions instead of hundreds.
+//     LastWriter is the exception: it reads the newest rows of one life by an index.
 //
 // # How it is divided
 //
 // A Record opens and closes a cluster's record, finds instants, rebuilds states, and reads deltas and lives. Seven smaller types
-// hold the other questions:
+// answer the other questions:
 //
-//   - Completeness: where the record is complete, and what interrupted it or was taken from it.
-//   - Commits: the chain of commits, and whether it goes on.
+//   - Completeness: which parts of the record are complete, what interrupted it, and what was dropped or erased.
+//   - Commits: the chain of commits, and whether the recorder still commits.
 //   - Days: the partitions of the deltas.
 //   - Timeline: deltas found by time, without their objects.
 //   - Lookup: single versions of known lives.
 //   - Kinship: which other objects a life refers to.
-//   - Server: what the API server said of itself.
+//   - Server: the documents in which the API server describes itself.
 //
-// All read through a view: the tables that answers begin with, through the pool or within one transaction. Point, Times and
-// ListWatch build on these.
+// All of them read through a view, which reads the basic tables of one cluster, either through the pool or within one
+// transaction. Point, Times and ListWatch build on these types.
 //
 // # What it rejects, and why
 //
-// Open refuses a schema that is older or newer than this program knows, and a record of several clusters if none is named. A
-// day whose partition is gone is a *MissingDayError if the answer needs it. For several resources, a resource version is
-// refused unless one etcd is known to serve them all. Resource versions of different etcds say nothing about each other.
+// Open refuses a schema that is older or newer than this program knows. It refuses a record of several clusters if the caller
+// names none. If an answer needs a day whose partition is gone, the error is a *MissingDayError. Resolve refuses one resource
+// version for several resources, unless one etcd is known to serve them all: resource versions of different etcds cannot be
+// compared.
 //
 // # Goroutines
 //
-// Iterators run on the caller's goroutine. Rebuild starts one for each processor, and has waited for all of them when it
-// returns; they call emit and Damaged. The pool's goroutines end with Close.
+// Iterators run on the caller's goroutine. Rebuild starts one goroutine for each processor, and waits for all of them before it
+// returns. These goroutines call emit and Damaged. The pool's goroutines end with Close.
 //
 // # Knobs
 //

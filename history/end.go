@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// An End is where a record ended at one moment: all of it is of one commit.
+// An End is the end of a record at one moment. All its fields come from one commit.
 type End struct {
 	Extent
 	Pulse
@@ -17,7 +17,7 @@ type End struct {
 	Streams []Stream
 }
 
-// End says where the record ends, and how far each stream has come by then.
+// End reads where the record ends, and up to where each stream is recorded.
 func (c Commits) End(ctx context.Context) (e End, err error) {
 	err = c.view.atOnce(ctx, func(v *view) (err error) {
 		if e.Extent, err = v.extent(ctx); err != nil {
@@ -36,7 +36,8 @@ func (c Commits) End(ctx context.Context) (e End, err error) {
 	return e, nil
 }
 
-// BatchAt gives the number of the last commit that belongs to a seq as a whole, and has deltas.
+// BatchAt returns the number of the last commit that has deltas, all of them at or before the seq. It is 0 if there is
+// none.
 func (c Commits) BatchAt(ctx context.Context, seq int64) (batch int64, err error) {
 	err = c.view.db.QueryRow(ctx, `
 		SELECT coalesce((
@@ -48,16 +49,16 @@ func (c Commits) BatchAt(ctx context.Context, seq int64) (batch int64, err error
 	return batch, nil
 }
 
-// A Relist is the end of a gap that a list closed: the stream's later deltas do not follow its earlier ones.
+// A Relist is the end of a gap that a list closed. The stream's later deltas do not follow its earlier ones.
 type Relist struct {
 	Stream   int32
 	Batch    int64  // the commit that closed the gap
-	Seq      int64  // last delta of that commit, or of the one before if it has none
-	ToRV     string // of the list
-	Reversed bool   // the server's history went backwards: ToRV may be lower than versions before
+	Seq      int64  // last delta of that commit; if it has none, the last delta of an earlier commit
+	ToRV     string // resource version of the list
+	Reversed bool   // the server's history was rolled back: ToRV may be lower than earlier versions
 }
 
-// Relists gives those of the commits after one and up to another, in order.
+// Relists returns the relists of the commits after one number and up to another, in order.
 func (c Commits) Relists(ctx context.Context, after, upTo int64) ([]Relist, error) {
 	rows, err := c.view.db.Query(ctx, `
 		SELECT g.stream, g.closed_batch, b.last_seq, coalesce(g.to_rv, ''), g.cause = $4

@@ -12,10 +12,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// livesChunk is how many objects are asked for at once.
+// livesChunk is the number of objects in one query.
 const livesChunk = 2000
 
-// A firsts picks from the first whole versions of lives. pick is called from several goroutines, and must not keep the object.
+// A firsts picks a value from the first whole version of each life. Several goroutines call pick, which must not keep the
+// object.
 type firsts[T any] struct {
 	view *view // through the pool
 	pick func(int64, patch.Doc) (T, bool)
@@ -39,7 +40,7 @@ func (f *firsts[T]) find(ctx context.Context, wanted []int64) ([]T, error) {
 		if len(missing) == 0 {
 			break
 		}
-		// A life that began on a dropped day is in a later one.
+		// If the day on which a life began was dropped, the life has a keyframe on a later day.
 		n, _ := slices.BinarySearch(missing, days[i].LastSeq+1)
 		more, left, err := f.in(ctx, &days[i], missing[:n])
 		if err != nil {
@@ -50,7 +51,8 @@ func (f *firsts[T]) find(ctx context.Context, wanted []int64) ([]T, error) {
 	return found, nil
 }
 
-// byDay looks for each life in the first day that can have it, in several days at once. It gives the lives that are not there.
+// byDay looks for each life on the first day that can hold it, on several days at once. It returns the lives that it did
+// not find.
 func (f *firsts[T]) byDay(ctx context.Context, days []Day, wanted []int64) (found []T, missing []int64, err error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
@@ -68,12 +70,12 @@ func (f *firsts[T]) byDay(ctx context.Context, days []Day, wanted []int64) (foun
 	return slices.Concat(foundIn...), slices.Concat(missingIn...), err
 }
 
-// in looks into one day. It gives the lives that have no version there.
+// in looks for lives on one day. It returns the lives that have no version there.
 func (f *firsts[T]) in(ctx context.Context, d *Day, ids []int64) (found []T, missing []int64, err error) {
 	for chunk := range slices.Chunk(ids, livesChunk) {
 		more, left, err := f.chunk(ctx, d, chunk)
 		if err != nil {
-			return nil, nil, fmt.Errorf("look into %s: %w", d.Day.Format(time.DateOnly), err)
+			return nil, nil, fmt.Errorf("find first versions in the deltas of %s: %w", d.Day.Format(time.DateOnly), err)
 		}
 		found, missing = append(found, more...), append(missing, left...)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A Gap is a stretch of a stream in which versions may have been missed.
+// A Gap is a period of a stream in which versions may have been missed.
 type Gap struct {
 	Number                                 int64
 	Stream                                 *Stream
 	Cause                                  delta.Cause
 	Detail                                 string
-	FromRV                                 string    // up to which the stream was complete; "" if it never was
-	FromAt                                 time.Time // zero if it never was
+	FromRV                                 string    // resource version up to which the stream was complete; "" if it never was
+	FromAt                                 time.Time // when it was last complete; zero if it never was
 	ToRV                                   string
 	ToAt                                   time.Time // zero while open
 	OpenedBatch                            int64
@@ -26,7 +26,8 @@ type Gap struct {
 	Appeared, Changed, Vanished, Unchanged int64
 }
 
-// Covers reports whether the stream was not followed at that time. Before its first list it was not followed at any.
+// Covers reports whether the stream was in this gap at that time. A stream that was never complete was in it from the
+// start.
 func (g *Gap) Covers(t time.Time) bool {
 	return (g.FromAt.IsZero() || !t.Before(g.FromAt)) && (g.ToAt.IsZero() || t.Before(g.ToAt))
 }
@@ -62,9 +63,9 @@ func (v *view) gaps(ctx context.Context, scope Scope) ([]Gap, error) {
 	return gaps, nil
 }
 
-// A Pause is a stretch in which no recorder ran.
+// A Pause is a period in which no recorder ran.
 type Pause struct {
-	Epoch             int64 // of the writer that ended it
+	Epoch             int64 // epoch of the recorder that ended it
 	From, To          time.Time
 	AfterSeq          int64 // last seq before it
 	Recorder, Version string

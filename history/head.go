@@ -13,19 +13,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Head names a commit of a record: its number, and its digest, which covers every commit up to this one. As text it is N:HEX.
+// A Head names a commit of a record by its number and its digest, which covers every commit up to this one. As text it is
+// N:HEX.
 type Head struct {
 	Batch  int64 // from 1
 	Digest [sha256.Size]byte
 }
 
-// ErrHead says that a text is no head.
+// ErrHead says that a text is not a head.
 var ErrHead = errors.New("not a head of the chain")
 
-// String gives N:HEX, as ParseHead reads it.
+// String returns N:HEX, as ParseHead reads it.
 func (h Head) String() string { return fmt.Sprintf("%d:%x", h.Batch, h.Digest) }
 
-// ParseHead reads N:HEX: the number of a commit, from 1, and its digest, 64 hexadecimal digits. The error is ErrHead.
+// ParseHead reads N:HEX: the number of a commit, from 1, and its digest in 64 hexadecimal digits. The error is ErrHead.
 func ParseHead(text string) (h Head, err error) {
 	number, digits, found := strings.Cut(strings.TrimSpace(text), ":")
 	if !found {
@@ -42,13 +43,13 @@ func ParseHead(text string) (h Head, err error) {
 	return h, nil
 }
 
-// Commits are the chain of commits that a record is made of.
+// Commits reads the chain of commits of a record.
 type Commits struct{ view *view }
 
-// Commits gives what reads the chain of commits.
+// Commits returns the reader of the chain of commits.
 func (r *Record) Commits() Commits { return Commits{view: r.view} }
 
-// Head gives the newest commit. Its number is 0 if nothing is recorded yet.
+// Head returns the newest commit. Its number is 0 if nothing is recorded yet.
 func (c Commits) Head(ctx context.Context) (h Head, err error) {
 	var digest []byte
 	err = c.view.db.QueryRow(ctx, `SELECT batch, digest FROM kuberewind.record_heads WHERE cluster = $1`, c.view.cluster.Number).Scan(&h.Batch, &digest)
@@ -59,7 +60,7 @@ func (c Commits) Head(ctx context.Context) (h Head, err error) {
 	return h, nil
 }
 
-// A HeadOutcome says how a head that was kept elsewhere compares with the record.
+// A HeadOutcome says how a kept head compares with the record.
 type HeadOutcome string
 
 const (
@@ -67,7 +68,7 @@ const (
 	HeadEqual HeadOutcome = "equal"
 	// HeadDifferent says that the commit has another digest, or is missing.
 	HeadDifferent HeadOutcome = "different"
-	// HeadPruned says that the commit was dropped with its day, and nothing that is left has its digest.
+	// HeadPruned says that the commit was dropped with its day, and no remaining row has its digest.
 	HeadPruned HeadOutcome = "pruned"
 )
 
@@ -76,13 +77,13 @@ type HeadComparison struct {
 	Outcome HeadOutcome
 	Found   []byte    // the digest on record; nil if there is none
 	Newest  int64     // number of the newest commit on record
-	Day     time.Time // UTC day that was dropped with the commit; zero if it was not
-	// FromPrune says that Found comes from the row of a prune. The chain does not cover such a row.
+	Day     time.Time // UTC day that was dropped with the commit; zero if the commit was not dropped
+	// FromPrune says that Found comes from the row of a prune. The chain of digests does not cover such a row.
 	FromPrune bool
 }
 
-// CompareHead compares a head that was kept elsewhere with the commit of that number. It does not compare the rows with the chain:
-// package verify does. The auditor's role may call it.
+// CompareHead compares a head that was kept outside the database with the commit of that number. It does not compare the
+// rows with the chain: package verify does that. The auditor's role may call it.
 func (c Commits) CompareHead(ctx context.Context, kept Head) (compared HeadComparison, err error) {
 	newest, err := c.Head(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c Commits) CompareHead(ctx context.Context, kept Head) (compared HeadCompa
 	return compared, nil
 }
 
-// compareWithPrune looks for a commit among the dropped ones. A prune keeps the digest of its last one only.
+// compareWithPrune looks for a commit among the dropped ones. A prune keeps only the digest of its last commit.
 func (c Commits) compareWithPrune(ctx context.Context, kept Head, compared *HeadComparison) error {
 	var last int64
 	var digest []byte

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-func TestAHeadIsReadAsItIsWritten(t *testing.T) {
+func TestAParsedHeadEqualsTheFormattedHead(t *testing.T) {
 	want := Head{Batch: 1102, Digest: [32]byte{0x5d, 31: 0xff}}
 	got, err := ParseHead(want.String())
 	require.NoError(t, err)
@@ -23,12 +23,12 @@ func TestAHeadIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
+func TestAnAuditorComparesAKeptHead(t *testing.T) {
 	b := newBook(t, 1)
 	r, err := Open(t.Context(), b.DB.Login(t, migrations.AuditorRole), Options{})
 	require.NoError(t, err)
 	defer r.Close()
-	var heads []Head // of three days, two commits each
+	var heads []Head // two commits on each of three days
 	for i := range 6 {
 		b.commit(b.set(0, "a", "x", strconv.Itoa(i)))
 		head, err := r.Commits().Head(t.Context())

@@ -18,7 +18,7 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
+func TestVersionsYieldsEachDeltaWithTheObjectBeforeAndAfter(t *testing.T) {
 	b := newBook(t, 2)
 	rnd := random(t)
 	b.scribble(rnd, 60)
@@ -45,7 +45,7 @@ func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
 	}
 	require.Equal(t, len(b.pages), n)
 
-	// A reading that begins in mid-life knows what was before.
+	// A reading that begins in mid-life knows the earlier version.
 	from := int64(len(b.pages) / 2)
 	n = int(from - 1)
 	for v, err := range r.Versions(t.Context(), Query{FromSeq: from}) {
@@ -58,7 +58,7 @@ func TestEveryDeltaIsReadWithTheObjectAfterAndBeforeIt(t *testing.T) {
 	require.Equal(t, len(b.pages), n)
 }
 
-func TestAQueryBoundsWhatIsRead(t *testing.T) {
+func TestAQueryBoundsTheDeltas(t *testing.T) {
 	b := newBook(t, 2)
 	b.scribble(random(t), 60)
 	r := b.record(t)
@@ -75,7 +75,7 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 			return p.stream == 1 && p.thing.Namespace == "a" && p.thing.Name == "o3"
 		}},
 		"name in any namespace": {Query{Scope: Scope{Name: "o4"}}, func(p *page) bool { return p.thing.Name == "o4" }},
-		"nobody":                {Query{Scope: Scope{Name: "nobody"}}, func(*page) bool { return false }},
+		"no object":             {Query{Scope: Scope{Name: "absent"}}, func(*page) bool { return false }},
 		"uid":                   {Query{UID: middle.thing.UID}, func(p *page) bool { return p.thing.UID == middle.thing.UID }},
 		"types":                 {Query{Types: []delta.Type{delta.Deleted}}, func(p *page) bool { return p.kind == delta.Deleted }},
 		"from":                  {Query{From: middle.observed}, func(p *page) bool { return !p.observed.Before(middle.observed) }},
@@ -103,7 +103,7 @@ func TestAQueryBoundsWhatIsRead(t *testing.T) {
 	}
 }
 
-func TestTheClusterIsRebuiltAsItWasAtAnySeq(t *testing.T) {
+func TestRebuildReturnsTheClusterAtAnySeq(t *testing.T) {
 	b := newBook(t, 3)
 	rnd := random(t)
 	c := b.checkpointer(t, checkpoint.Options{})
@@ -145,7 +145,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnySeq(t *testing.T) {
 	require.Positive(t, used)
 }
 
-func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
+func TestRebuildReturnsTheClusterAtAnyTime(t *testing.T) {
 	b := newBook(t, 2)
 	rnd := random(t)
 	b.scribble(rnd, 40)
@@ -154,7 +154,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
 	for range 30 {
 		at := first.Add(time.Duration(rnd.Int64N(int64(b.Now.Sub(first)))))
 		if rnd.IntN(3) == 0 {
-			at = b.pages[rnd.IntN(len(b.pages))].observed // it includes its instant
+			at = b.pages[rnd.IntN(len(b.pages))].observed // an instant includes its own moment
 		}
 		p := resolved(t, r, At(at), Scope{})
 		got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
@@ -171,7 +171,7 @@ func TestTheClusterIsRebuiltAsItWasAtAnyTime(t *testing.T) {
 	require.Equal(t, []NoteKind{NoteAfterEnd}, kinds(p.Notes))
 }
 
-func TestTheClusterIsRebuiltAsItWasAtAnyResourceVersion(t *testing.T) {
+func TestRebuildReturnsTheClusterAtAnyResourceVersion(t *testing.T) {
 	b := newBook(t, 2)
 	rnd := random(t)
 	c := b.checkpointer(t, checkpoint.Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// ErrInstant says that a text is no instant.
+// ErrInstant says that a text is not an instant.
 var ErrInstant = errors.New("not an instant")
 
 const instantForms = "use a time (2026-03-10T12:00:00Z), a duration before now (-10m, -2d), seq:N, rv:N or now"
@@ -25,36 +25,36 @@ const (
 	instantRV
 )
 
-// An Instant is a moment of the record, as a person names it; Record.Resolve finds it. It includes its moment. The zero value
-// is now. Instants can be compared.
+// An Instant is a moment of the record in the form in which a person names it; Record.Resolve finds it. It includes the
+// moment itself. The zero value is now. Instants can be compared.
 type Instant struct {
 	kind instantKind
 	n    int64 // nanoseconds before now, nanoseconds since 1970, or the seq
 	rv   string
 }
 
-// At is the instant of a time.
+// At returns the instant of a time.
 func At(t time.Time) Instant { return Instant{kind: instantTime, n: t.UnixNano()} }
 
-// AtSeq is the instant at which a delta was recorded.
+// AtSeq returns the instant at which a delta was recorded.
 func AtSeq(n int64) Instant { return Instant{kind: instantSeq, n: n} }
 
-// AtRV is the instant of a resource version.
+// AtRV returns the instant of a resource version.
 func AtRV(rv string) Instant { return Instant{kind: instantRV, rv: rv} }
 
-// Now is the end of the record.
+// Now returns the end of the record.
 func Now() Instant { return Instant{} }
 
-// Ago is the instant that long before now.
+// Ago returns the instant that is d before now.
 func Ago(d time.Duration) Instant { return Instant{kind: instantAgo, n: int64(d)} }
 
-// IsNow reports whether it is now.
+// IsNow reports whether the instant is now.
 func (i Instant) IsNow() bool { return i.kind == instantNow }
 
-// RV is the resource version that the instant names, or "".
+// RV returns the resource version that the instant names, or "".
 func (i Instant) RV() string { return i.rv }
 
-// String gives the instant as ParseInstant reads it.
+// String returns the instant as ParseInstant reads it.
 func (i Instant) String() string {
 	switch i.kind {
 	case instantAgo:
@@ -70,7 +70,7 @@ func (i Instant) String() string {
 	}
 }
 
-// timeForms are RFC 3339, with the space that it allows for the T, and without seconds.
+// timeForms are RFC 3339, also with a space for the T (RFC 3339 allows it), and without seconds.
 var timeForms = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00"}
 
 // ParseInstant reads an instant: RFC 3339, a duration before now such as -10m or -2d12h, seq:N, rv:N, or now. The error is
@@ -101,7 +101,7 @@ func ParseInstant(text string) (Instant, error) {
 	}
 	for _, form := range timeForms {
 		if t, err := time.Parse(form, text); err == nil {
-			if t.Year() < 1970 || t.Year() > 2261 { // what nanoseconds can say
+			if t.Year() < 1970 || t.Year() > 2261 { // the range of int64 nanoseconds
 				return Instant{}, fmt.Errorf("%w: %q: no record can hold the year %d", ErrInstant, text, t.Year())
 			}
 			return At(t), nil
@@ -110,7 +110,7 @@ func ParseInstant(text string) (Instant, error) {
 	return Instant{}, fmt.Errorf("%w: %q: %s", ErrInstant, text, instantForms)
 }
 
-// parseDuration reads a duration as Go does, with days, of 24 hours, before the rest.
+// parseDuration reads a duration as Go does. It may begin with days of 24 hours.
 func parseDuration(text string) (time.Duration, error) {
 	days, rest, found := strings.Cut(text, "d")
 	if !found {

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestInstantsAreReadInEveryForm(t *testing.T) {
+func TestParseInstantReadsEveryForm(t *testing.T) {
 	for text, want := range map[string]Instant{
 		"now":                            Now(),
 		" now ":                          Now(),
@@ -34,7 +34,7 @@ func TestInstantsAreReadInEveryForm(t *testing.T) {
 		require.Equal(t, want, got, text)
 		again, err := ParseInstant(got.String())
 		require.NoError(t, err, got.String())
-		require.Equal(t, got, again, "%s gives itself back", text)
+		require.Equal(t, got, again, "%s is parsed back to itself", text)
 	}
 	for _, text := range []string{"", "yesterday", "10m", "-", "--1h", "-+1h", "-1x", "seq:", "seq:0", "seq:-1", "seq:1.5", "rv:", "rv:0", "rv:01", "rv:abc", "12:00", "2026-13-10T12:00:00Z", "0001-01-01T00:00:00Z"} {
 		_, err := ParseInstant(text)
@@ -43,7 +43,7 @@ func TestInstantsAreReadInEveryForm(t *testing.T) {
 	}
 }
 
-// paused is a record with a pause, within which an object changed twice and another was made and deleted.
+// paused returns a record with a pause. During the pause, x changed twice, z was created and deleted, and y was deleted.
 func paused(t *testing.T) (*book, time.Time) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
@@ -63,7 +63,7 @@ func paused(t *testing.T) (*book, time.Time) {
 	return b, stopped
 }
 
-func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
+func TestAnInstantWithinAPauseUsesEstimatedTimes(t *testing.T) {
 	b, stopped := paused(t)
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestAnInstantWithinAPauseIsAnsweredByEstimates(t *testing.T) {
 	require.Zero(t, p.Until)
 }
 
-func TestCaughtUpDeltasAreFoldedOnAnEarlierCheckpoint(t *testing.T) {
+func TestRecoveredDeltasAreFoldedOntoAnEarlierCheckpoint(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
@@ -103,7 +103,7 @@ func TestCaughtUpDeltasAreFoldedOnAnEarlierCheckpoint(t *testing.T) {
 	require.Equal(t, int64(1), stats.Checkpoint)
 }
 
-func TestAnInstantWithinAGapSaysSo(t *testing.T) {
+func TestAnInstantWithinAGapHasANote(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`))
 	b.Now = b.Now.Add(time.Minute)
@@ -129,10 +129,10 @@ func TestAnInstantWithinAGapSaysSo(t *testing.T) {
 	p = resolved(t, r, AtRV(strconv.Itoa(b.RV-5)), Scope{Streams: []int32{1}})
 	require.Contains(t, kinds(p.Notes), NoteGap, "by resource version")
 	got, _ := rebuilt(t, r, p, Scope{Streams: []int32{1}}, RebuildOptions{})
-	require.Contains(t, got, "1 a/x", "its delete is known from a list beyond it")
+	require.Contains(t, got, "1 a/x", "only a later list shows its deletion")
 }
 
-func TestAnInterruptionAfterWhichNothingWasMissedIsNoGap(t *testing.T) {
+func TestAResumedInterruptionIsNotAGap(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	b.Now = b.Now.Add(time.Minute)
@@ -150,7 +150,7 @@ func TestAnInterruptionAfterWhichNothingWasMissedIsNoGap(t *testing.T) {
 	require.Contains(t, got["1 a/x"], `"spec":1`)
 }
 
-func TestResourcesThatWereNotRecordedYetAreNamed(t *testing.T) {
+func TestResourcesThatAreNotRecordedYetAreNamed(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	b.Now = b.Now.Add(time.Hour)
@@ -158,11 +158,11 @@ func TestResourcesThatWereNotRecordedYetAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	r := b.record(t)
 	p := resolved(t, r, AtSeq(1), Scope{})
-	require.Equal(t, []NoteKind{NoteNotYet}, kinds(p.Notes), "its first list is not complete")
+	require.Equal(t, []NoteKind{NoteNotYet}, kinds(p.Notes), "the first list is not complete")
 	require.Equal(t, "pods", p.Notes[0].Resource)
 }
 
-func TestAResourceVersionCountsForOneResourceUnlessOneEtcdServesThem(t *testing.T) {
+func TestAResourceVersionNeedsOneResourceUnlessOneEtcdServesThem(t *testing.T) {
 	b := newBook(t, 2)
 	for range 5 {
 		b.Now = b.Now.Add(time.Minute)
@@ -177,10 +177,10 @@ func TestAResourceVersionCountsForOneResourceUnlessOneEtcdServesThem(t *testing.
 	require.ErrorIs(t, err, ErrManyResources)
 	require.ErrorContains(t, err, "name one resource")
 	p := resolved(t, r, AtRV("12"), Scope{Streams: []int32{1}})
-	require.Equal(t, int64(4), p.Seq, "the next one of that resource is beyond it")
+	require.Equal(t, int64(4), p.Seq, "the next version of that resource is beyond it")
 }
 
-func TestNumbersThatContradictEachOtherAreOfDifferentEtcds(t *testing.T) {
+func TestContradictoryResourceVersionsMeanDifferentEtcds(t *testing.T) {
 	b := newBook(t, 2)
 	numbers := []int{100, 500, 600, 300, 900}
 	for i, other := range numbers {
@@ -209,7 +209,7 @@ func TestAResourceVersionCountsInTheNewestGeneration(t *testing.T) {
 	b.Now = b.Now.Add(time.Minute)
 	b.commit(b.Interrupted(things(0), delta.CauseHistoryReversed))
 	b.Now = b.Now.Add(time.Minute)
-	b.RV = 20 // etcd was restored from a copy made then
+	b.RV = 20 // etcd was restored from a backup made then
 	lost := b.vanish(0, "a", "lost")
 	kept := b.older(11, 0, "a", "kept", `1`)
 	deleted := b.older(12, 0, "a", "deleted", `1`)

@@ -12,11 +12,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A target is an object whose version at a seq is looked for.
+// A target is an object whose version at a seq the finder looks for.
 type target struct {
 	id    int64
 	bound int64 // last seq that counts
-	from  int64 // rows from this seq on count by their resource version, those before it do anyway
+	from  int64 // rows from this seq on count by their resource version; earlier rows always count
 }
 
 // A lastVersion is the newest version of an object within the bounds of a target.
@@ -27,25 +27,26 @@ type lastVersion struct {
 	rv, version        string
 	digest             []byte
 	doc                patch.Doc
-	err                error // why doc cannot be given; seq is then the row that is damaged
+	err                error // why there is no doc; seq is then the damaged row
 }
 
-// lastChunk is how many objects are asked for at once: the server sorts their rows.
+// lastChunk is the number of objects in one query: the server sorts their rows.
 const lastChunk = 500
 
 // A finder folds objects from their deltas alone.
 //
 // All rows that the last version of an object needs are in one partition, because the first row of a life in a day is a
-// keyframe (I8). So find begins at the newest day, reads one partition with each query, and does not look again for an object
-// that it found.
+// keyframe (I8). So find begins at the newest day and reads one partition with each query. It stops looking for an object
+// once it has found it.
 type finder struct {
 	view    *view
-	rv      string // beyond which rows do not count, "" for none
+	rv      string // rows beyond this resource version do not count; "" for no bound
 	workers int
 }
 
-// find gives the newest version of each target, from as many goroutines as there are workers. Targets are sorted by id and days
-// by seq. It returns the targets without a row. A day whose partition is gone is an error only if something may be in it.
+// find calls give with the newest version of each target, from as many goroutines as there are workers. Targets are sorted
+// by id and days by seq. It returns the targets without a row. A day whose partition is gone is an error only if it may
+// hold a target.
 func (f *finder) find(ctx context.Context, targets []target, days []Day, give func(*lastVersion) error) ([]target, error) {
 	for i := len(days) - 1; i >= 0 && len(targets) > 0; i-- {
 		missing, err := f.day(ctx, targets, &days[i], give)
@@ -92,12 +93,12 @@ func (f *finder) day(ctx context.Context, targets []target, d *Day, give func(*l
 	return missing, nil
 }
 
-// lastQuery gives the last keyframe of each object within the bounds, and the rows after it. Without a keyframe it gives all
-// rows, so that this is seen.
+// lastQuery selects the last keyframe of each object within the bounds, and the rows after it. If an object has no
+// keyframe, it selects all its rows, so that the caller notices.
 //
-// Today's partition grows faster than it is analysed, and the planner expects few rows for seqs that it has not heard of. So
-// the query leaves it no choice. MATERIALIZED and OFFSET 0 keep the order. seq + 0 keeps the planner from the index by seq,
-// which would read the rows of every other object.
+// Today's partition grows faster than PostgreSQL analyses it, and the planner expects few rows for seqs beyond its
+// statistics. So the query forces the plan. MATERIALIZED and OFFSET 0 keep the order of the steps. seq + 0 keeps the
+// planner off the index by seq, which would read the rows of every other object.
 var lastQuery = `
 	WITH starts AS MATERIALIZED (
 		SELECT o.*, coalesce(keyframe.seq, 0) AS start
@@ -151,7 +152,7 @@ func (f *finder) chunk(ctx context.Context, chunk []target, d *Day, give func(*l
 				return nil, err
 			}
 		case last.err != nil:
-			last.kind = next.kind // one that was deleted after is not missed
+			last.kind = next.kind // a later deletion still counts
 			continue
 		default:
 			next.doc = last.doc

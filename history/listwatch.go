@@ -22,7 +22,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// source is what a ListWatch needs of a Record.
+// source is the part of a Record that a ListWatch needs.
 type source interface {
 	Streams(ctx context.Context) ([]Stream, error)
 	Resolve(ctx context.Context, at Instant, scope Scope) (Point, error)
@@ -32,18 +32,19 @@ type source interface {
 	Versions(ctx context.Context, q Query) iter.Seq2[Version, error]
 }
 
-// ListWatchOptions say which resource is listed and watched.
+// ListWatchOptions select the resource to list and watch.
 type ListWatchOptions struct {
-	// Resource as it was recorded. Versions are not converted: with one that is not the recorded one, List fails; "" takes any.
+	// Resource as it was recorded. A ListWatch does not convert versions: if Version is not the recorded one, List fails.
+	// "" takes any version.
 	Resource  schema.GroupVersionResource
 	Namespace string // "" means all
 
-	// Player keeps several ListWatches in step. If it is nil, the ListWatch has one of its own, made with PlayerOptions.
+	// Player keeps several ListWatches in step. If it is nil, NewListWatch makes one for this ListWatch from PlayerOptions.
 	Player *Player
 	PlayerOptions
 
-	// Decoder makes objects out of JSON, such as the UniversalDeserializer of client-go's scheme for informers of typed objects. If it
-	// is nil, they are *unstructured.Unstructured.
+	// Decoder decodes objects from JSON. For informers of typed objects, use the UniversalDeserializer of client-go's
+	// scheme. If it is nil, objects are *unstructured.Unstructured.
 	Decoder runtime.Decoder
 }
 
@@ -51,17 +52,17 @@ type ListWatchOptions struct {
 // later changes, with the API server's resource versions and UIDs. It satisfies cache.ListerWatcher and
 // cache.ListerWatcherWithContext.
 //
-// A list without a resource version, or with 0, is of PlayerOptions.From. A list with one is of that moment. A watch continues
-// from the resource version of a list, of an event, or any other on record. A version older than the record is 410 Gone.
-// Without one, a watch begins with the existing objects, as ADDED. Lists come whole. Both honour selectors by label,
-// metadata.name and metadata.namespace.
+// A list without a resource version, or with 0, shows PlayerOptions.From. A list with a resource version shows that moment.
+// A watch continues from the resource version of a list, of an event, or any other on record. A version older than the
+// record is 410 Gone. A watch without a resource version begins with the existing objects, as ADDED. Lists are not paged.
+// Lists and watches honour selectors by label, metadata.name and metadata.namespace.
 //
-// Events are the recorded deltas. An object that a later list showed (Sync) is ADDED if it is new, MODIFIED if it has changed,
-// and else no event. A deletion carries the last state, with the resource version of the deletion. After the last one up to
-// Until, the watch sends a bookmark if bookmarks are allowed. Then Done is closed, and the watch stays open. Watches have no
-// timeout.
+// Events are the recorded deltas. An object that a later list showed (Sync) is ADDED if it is new, and MODIFIED if it has
+// changed. Otherwise it is no event. A deletion carries the last state, with the resource version of the deletion. After
+// the last event up to Until, the watch sends a bookmark if bookmarks are allowed. Then Done is closed, and the watch stays
+// open. Watches have no timeout.
 //
-// Each watch has one goroutine, which has ended when Stop returns.
+// Each watch has one goroutine. Stop waits for it.
 type ListWatch struct {
 	player    *Player
 	record    source
@@ -69,14 +70,14 @@ type ListWatch struct {
 	delivered atomic.Int64
 
 	mu       sync.Mutex       // protects what follows
-	waiting  *member          // holds up the others until there is a watch; then nil
-	lists    map[string]Point // by the resource version that the list had
+	waiting  *member          // holds up the other members until the first watch; then nil
+	lists    map[string]Point // by the resource version of the list
 	last     position
 	finished bool // done is closed
 	done     chan struct{}
 }
 
-// A position is the event that was handed over last.
+// A position is the last event that a watch delivered.
 type position struct {
 	rv  string
 	seq int64
@@ -87,7 +88,7 @@ var (
 	_ cache.ListerWatcherWithContext = (*ListWatch)(nil)
 )
 
-// NewListWatch makes a ListWatch over a record, which must stay open as long as it is used.
+// NewListWatch returns a ListWatch over a record. The record must stay open as long as the ListWatch is used.
 func NewListWatch(record *Record, o ListWatchOptions) *ListWatch { return newListWatch(record, o) }
 
 func newListWatch(record source, o ListWatchOptions) *ListWatch {
@@ -99,34 +100,35 @@ func newListWatch(record source, o ListWatchOptions) *ListWatch {
 	}
 }
 
-// Player is what keeps it in step with others.
+// Player returns the Player that keeps this ListWatch in step with others.
 func (l *ListWatch) Player() *Player { return l.player }
 
-// Done is closed when a watch has handed over everything up to Until. The taker may still be at work on it: Delivered says how
-// much there was.
+// Done is closed when a watch has delivered everything up to Until. The consumer may still process it: Delivered returns
+// how much it received.
 func (l *ListWatch) Done() <-chan struct{} { return l.done }
 
-// Wait waits until Done. It returns the first error that a list or watch of its Player met.
+// Wait waits until Done is closed. It returns the first error of any list or watch of the Player.
 func (l *ListWatch) Wait(ctx context.Context) error { return l.player.wait(ctx, l.done) }
 
-// Delivered is the number of objects that were listed and of events that were taken, without bookmarks. A handler of an informer that
-// has been called as often has seen everything.
+// Delivered returns how many listed objects and taken events there were, without bookmarks. An informer's handler has seen
+// everything once it was called that often.
 func (l *ListWatch) Delivered() int64 { return l.delivered.Load() }
 
-// IsWatchListSemanticsUnSupported makes reflectors list and watch, and not ask for a list that is streamed.
+// IsWatchListSemanticsUnSupported makes reflectors list and watch. They do not request a streamed list.
 func (l *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// List is ListWithContext.
+// List calls ListWithContext.
 func (l *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), options)
 }
 
-// Watch is WatchWithContext.
+// Watch calls WatchWithContext.
 func (l *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext gives the objects, by namespace and name: an *unstructured.UnstructuredList, or with a Decoder a *metav1.List.
+// ListWithContext returns the objects, by namespace and name, in an *unstructured.UnstructuredList. With a Decoder it
+// returns a *metav1.List.
 func (l *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := l.list(ctx, options)
 	if err != nil {
@@ -144,7 +146,7 @@ func (l *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOpt
 	return w, nil
 }
 
-// failed lets Wait know of an error, unless it is an answer to the one who asked.
+// failed passes an error to Wait, unless the error is an API status that answers the caller.
 func (l *ListWatch) failed(ctx context.Context, err error) error {
 	if ctx.Err() == nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 		l.player.fail(err)
@@ -182,7 +184,7 @@ func (l *ListWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	return l.listOf(r, rv, objects)
 }
 
-// A playing is what a list or watch found out about the resource.
+// A playing is the resource, the streams and the range of one list or watch.
 type playing struct {
 	record      source
 	streams     []Stream
@@ -190,7 +192,7 @@ type playing struct {
 	from, until Point
 }
 
-// open finds the streams of the resource and the points between which it is played.
+// open finds the streams of the resource, and the points between which the Player plays it.
 func (l *ListWatch) open(ctx context.Context) (*playing, error) {
 	all, err := l.record.Streams(ctx)
 	if err != nil {
@@ -215,7 +217,7 @@ func (l *ListWatch) open(ctx context.Context) (*playing, error) {
 func unknown(all []Stream, want schema.GroupVersionResource) error {
 	for _, s := range all {
 		if s.GroupResource() == want.GroupResource() && want.Version != "" && want.Version != s.Version {
-			return fmt.Errorf("it is recorded in version %s, not %s: ask for that one, or leave the version open", s.Version, want.Version)
+			return fmt.Errorf("it is recorded in version %s, not %s: use that version, or set none", s.Version, want.Version)
 		}
 	}
 	var names []string
@@ -226,7 +228,7 @@ func unknown(all []Stream, want schema.GroupVersionResource) error {
 	return fmt.Errorf("the record has no such resource; it has %s", strings.Join(slices.Compact(names), ", "))
 }
 
-// versionAt is the resource version that the resource had reached, "" if it was not recorded yet.
+// versionAt returns the resource version that the resource had reached, "" if it was not recorded yet.
 func (r *playing) versionAt(ctx context.Context, p Point) (latest string, err error) {
 	for i := range r.streams {
 		rv, err := r.record.StreamRV(ctx, p, r.streams[i].ID)
@@ -241,26 +243,26 @@ func (r *playing) versionAt(ctx context.Context, p Point) (latest string, err er
 // An edge is a Point at which a reading of deltas begins or ends.
 type edge struct {
 	Point
-	late map[int64]int64 // by object, the last delta after Seq that belongs to the Point: it was caught up on
+	late map[int64]int64 // by object, the last delta after Seq that belongs to the Point because it was recovered later
 }
 
-// edge finds out what was caught up on at a point.
+// edge finds the recovered deltas that belong to a point.
 func (r *playing) edge(ctx context.Context, p Point) (edge, error) {
 	e := edge{Point: p}
 	if p.Until <= p.Seq {
 		return e, nil
 	}
 	e.late = make(map[int64]int64)
-	ended := make(map[[2]string]Delta) // by namespace and name, the last end that seems to be later
+	ended := make(map[[2]string]Delta) // by namespace and name, the last deletion that seems to be later
 	for d, err := range r.record.Deltas(ctx, Query{Scope: r.scope, FromSeq: p.Seq + 1, ToSeq: p.Until}) {
 		if err != nil {
 			return e, err
 		}
 		name := [2]string{d.Namespace, d.Name}
 		if p.by(d.Seq, d.OccurredAt) {
-			e.late[d.ObjectID] = d.Seq // It brings with it those before it, on which it was made,
+			e.late[d.ObjectID] = d.Seq // The object's earlier deltas belong to the point, too: this one was made on them.
 			if last, ok := ended[name]; ok {
-				e.late[last.ObjectID] = last.Seq // and the end of the life that had the name before.
+				e.late[last.ObjectID] = last.Seq // So does the end of the earlier life of that name.
 			}
 		} else if d.Type == delta.Deleted {
 			ended[name] = Delta{ObjectID: d.ObjectID, Seq: d.Seq}
@@ -276,10 +278,10 @@ func (e *edge) before(d *Delta) bool {
 	return d.Seq <= e.Seq || d.Seq <= e.late[d.ObjectID]
 }
 
-// end is the last seq that may belong to the point.
+// end returns the last seq that may belong to the point.
 func (e *edge) end() int64 { return max(e.Seq, e.Until) }
 
-// at finds a resource version: of a list, of the last event, or another on record.
+// at finds the point of a resource version: of a list, of the last event, or another one on record.
 func (l *ListWatch) at(ctx context.Context, r *playing, rv string) (Point, error) {
 	l.mu.Lock()
 	list, listed := l.lists[rv]
@@ -291,7 +293,7 @@ func (l *ListWatch) at(ctx context.Context, r *playing, rv string) (Point, error
 	case listed:
 		return list, nil
 	case !delta.Ordered(rv):
-		return Point{}, apierrors.NewBadRequest(fmt.Sprintf("%q is no resource version", rv))
+		return Point{}, apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", rv))
 	}
 	p, err := r.record.Resolve(ctx, AtRV(rv), Scope{Streams: r.scope.Streams})
 	if err != nil {

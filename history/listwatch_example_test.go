@@ -34,7 +34,7 @@ var (
 	noon        = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 )
 
-// An informer is run against the hour before three, at sixty times the speed at which it was recorded.
+// This example runs an informer against the hour before three o'clock, sixty times as fast as it was recorded.
 func ExampleNewListWatch() {
 	ctx := context.Background()
 	record, err := history.Open(ctx, "postgres://auditor@localhost/kuberewind", history.Options{})
@@ -54,8 +54,8 @@ func ExampleNewListWatch() {
 	}
 }
 
-// watchdog is a small controller as anyone could write it, of informers, a work queue and Listers. It reports Pods that were
-// restarted, and keeps the number of Pods that each Deployment lacks. It knows nothing of the record.
+// watchdog is a small, ordinary controller with informers, a work queue and Listers. It reports restarted Pods, and counts
+// the Pods that each Deployment lacks. It does not know that it runs against a record.
 type watchdog struct {
 	pods, deployments cache.GenericLister
 	queue             workqueue.TypedRateLimitingInterface[string]
@@ -159,7 +159,7 @@ func (w *watchdog) reconcile(key string) error {
 	return nil
 }
 
-// report is what the controller has to say in the end.
+// report returns the findings of the controller.
 func (w *watchdog) report() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *watchdog) report() string {
 	return strings.Join(lines, "\n")
 }
 
-// replay runs the controller over what was recorded between two instants, as fast as it goes.
+// replay runs the controller over the record between two instants, as fast as possible.
 func replay(t *testing.T, record *history.Record, from, until history.Instant) string {
 	t.Helper()
 	player := history.NewPlayer(record, history.PlayerOptions{From: from, Until: until})
@@ -199,15 +199,15 @@ func replay(t *testing.T, record *history.Record, from, until history.Instant) s
 		<-controller.called
 	}
 	controller.queue.ShutDownWithDrain()
-	controller.queue.ShutDown() // Draining leaves the goroutine of delayed keys running.
+	controller.queue.ShutDown() // ShutDownWithDrain does not end the goroutine of delayed keys.
 	cancel()
 	running.Wait()
 	return controller.report()
 }
 
-func TestAControllerIsReplayedOverARecordedHour(t *testing.T) {
+func TestAControllerRunsOverARecordedHour(t *testing.T) {
 	record := recordedHour(t)
-	for range 3 { // Each time it says the same.
+	for range 3 { // Each run returns the same report.
 		require.Equal(t, strings.TrimSpace(`
 rv 112: api-1 was restarted (1): OOMKilled
 rv 116: api-1 was restarted (2): OOMKilled
@@ -221,7 +221,7 @@ shop/api lacks 1
 shop/web lacks 2`), replay(t, record, history.At(noon), history.At(noon.Add(30*time.Minute))), "at half past")
 }
 
-func TestTheRecordIsListedAndWatchedAsTheServerServedIt(t *testing.T) {
+func TestAListWatchServesWhatTheServerServed(t *testing.T) {
 	record := recordedHour(t)
 	lw := history.NewListWatch(record, history.ListWatchOptions{Resource: pods, PlayerOptions: history.PlayerOptions{From: history.At(noon)}})
 	list, err := lw.List(metav1.ListOptions{})
@@ -238,7 +238,7 @@ func TestTheRecordIsListedAndWatchedAsTheServerServedIt(t *testing.T) {
 	require.Equal(t, "BOOKMARK  124", all[len(all)-1])
 	for i, rv := range []string{"112", "114", "116"} {
 		at := slices.IndexFunc(all, func(e string) bool { return strings.HasSuffix(e, " "+rv) })
-		require.Equal(t, all[at+1:], taken(t, lw, rv), "%d: a watch goes on from any resource version on record", i)
+		require.Equal(t, all[at+1:], taken(t, lw, rv), "%d: a watch continues from any resource version on record", i)
 	}
 
 	typed := history.NewListWatch(record, history.ListWatchOptions{Resource: pods, Namespace: "nowhere", PlayerOptions: history.PlayerOptions{From: history.AtRV("114")}})
@@ -248,8 +248,8 @@ func TestTheRecordIsListedAndWatchedAsTheServerServedIt(t *testing.T) {
 	require.Equal(t, "114", list.(metav1.ListInterface).GetResourceVersion())
 }
 
-func TestAPlayWithoutAnEndOfItsOwnEndsWithTheRecord(t *testing.T) {
-	record := recordedHour(t) // months ago, so that a play up to now takes minutes
+func TestAPlayWithoutUntilEndsWithTheRecord(t *testing.T) {
+	record := recordedHour(t) // the record is months old; a play up to now would take minutes
 	player := history.NewPlayer(record, history.PlayerOptions{From: history.At(noon), Speed: 36_000})
 	events := history.NewListWatch(record, history.ListWatchOptions{Resource: pods, Player: player})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -262,10 +262,10 @@ func TestAPlayWithoutAnEndOfItsOwnEndsWithTheRecord(t *testing.T) {
 		}
 	}()
 	require.NoError(t, player.Wait(ctx))
-	require.Equal(t, noon.Add(58*time.Minute), player.Now(), "of the last commit")
+	require.Equal(t, noon.Add(58*time.Minute), player.Now(), "the time of the last commit")
 }
 
-// taken gives the events of a watch up to the bookmark at its end.
+// taken returns the events of a watch up to the bookmark at its end.
 func taken(t *testing.T, lw *history.ListWatch, rv string) (events []string) {
 	t.Helper()
 	w, err := lw.Watch(metav1.ListOptions{ResourceVersion: rv, AllowWatchBookmarks: true})
@@ -283,7 +283,7 @@ func taken(t *testing.T, lw *history.ListWatch, rv string) (events []string) {
 	return nil
 }
 
-// recordedHour gives a record in which, between noon and one, a few things happened.
+// recordedHour returns a record of a few changes between noon and one o'clock.
 func recordedHour(t *testing.T) *history.Record {
 	t.Helper()
 	db := pgtest.New(t, pgtest.EmptyRecord)
@@ -314,7 +314,7 @@ func recordedHour(t *testing.T) *history.Record {
 	return record
 }
 
-// A recording writes what a recorder would have written.
+// A recording writes what a recorder would write.
 type recording struct {
 	t       *testing.T
 	sink    *postgres.Sink
@@ -338,7 +338,7 @@ func newRecording(t *testing.T, url string) *recording {
 	return r
 }
 
-// at goes on at so many minutes past noon.
+// at sets the clock to this many minutes past noon.
 func (r *recording) at(minutes int) { r.now = noon.Add(time.Duration(minutes) * time.Minute) }
 
 func (r *recording) list(resource schema.GroupVersionResource, rv string, objects ...*object) {
@@ -365,7 +365,7 @@ func (r *recording) commit(resource schema.GroupVersionResource, items ...postgr
 	require.NoError(r.t, r.sink.Commit(r.t.Context(), batch))
 }
 
-// An object is one version, as the API server served it.
+// An object is one version that the API server served.
 type object struct {
 	name, rv string
 	doc      patch.Doc

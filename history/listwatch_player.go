@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// PlayerOptions say what is played, and how fast.
+// PlayerOptions select what a Player plays, and how fast.
 type PlayerOptions struct {
-	// From is where the lists stand: the first event is the one after it.
+	// From is the instant that lists show. The first event is the next one after it.
 	From Instant
-	// Until is the last instant that is played. The zero value is the end of the record when the Player starts.
+	// Until is the last instant to play. The zero value is the end of the record when the Player starts.
 	Until Instant
-	// Speed is how many seconds of the record pass in one: 1 is real time, 0 is as fast as the events are taken.
+	// Speed is how many seconds of the record pass in one second: 1 is real time; 0 is as fast as consumers take the
+	// events.
 	Speed float64
-	// Damaged is called with each row that cannot be given and is left out. If it is nil, the first one ends the watch with an
-	// error.
+	// Damaged is called with each row that cannot be folded; the watch skips that row. If Damaged is nil, the first such
+	// row ends the watch with an error.
 	Damaged func(*DamagedError)
 }
 
-// A Player keeps several ListWatches in step: an event is handed over when every event with a lower seq has been, of whatever resource.
-// Nothing moves before each ListWatch of the Player is watched. A watch that is stopped is waited for no longer.
+// A Player keeps several ListWatches in step: it delivers an event after every event with a lower seq, of any resource. It
+// delivers nothing before each of its ListWatches is watched. It does not wait for a watch that is stopped.
 //
-// It tells the time of the record: it satisfies k8s.io/utils/clock.PassiveClock, for controllers that take a clock.
+// A Player shows the time of the record: it satisfies k8s.io/utils/clock.PassiveClock, for controllers that take a clock.
 type Player struct {
 	record  source
 	options PlayerOptions
 
-	resolving sync.Mutex // held while from and until are found
+	resolving sync.Mutex // held while the Player finds from and until
 	from      *Point
 	until     *Point
 
 	mu       sync.Mutex // protects what follows
 	members  map[*member]struct{}
-	lists    int       // that are not done
+	lists    int       // how many are not done
 	origin   time.Time // From, as a time
 	now      time.Time
-	begun    time.Time // when origin was, by the wall clock of this play
+	begun    time.Time // the wall clock's time of origin in this play
 	done     chan struct{}
 	finished bool // done is closed
 	failed   chan struct{}
@@ -46,12 +47,12 @@ type Player struct {
 
 // A member is a watch, or a ListWatch that is not watched yet.
 type member struct {
-	bound int64         // no event with a lower seq is to come
-	waits bool          // for its turn, to hand over the event with seq bound
+	bound int64         // no event with a lower seq will come
+	waits bool          // for its turn to deliver the event with seq bound
 	turn  chan struct{} // has room for one
 }
 
-// NewPlayer makes a Player for ListWatchOptions. Make all ListWatches of a Player before any of them is used.
+// NewPlayer returns a Player for ListWatchOptions. Create all ListWatches of a Player before you use any of them.
 func NewPlayer(record *Record, o PlayerOptions) *Player { return newPlayer(record, o) }
 
 func newPlayer(record source, o PlayerOptions) *Player {
@@ -60,11 +61,11 @@ func newPlayer(record source, o PlayerOptions) *Player {
 	}
 }
 
-// Done is closed when all ListWatches have handed over everything up to Until.
+// Done is closed when all ListWatches have delivered everything up to Until.
 func (p *Player) Done() <-chan struct{} { return p.done }
 
-// Wait waits until Done, or until a list or watch met an error, which it returns: informers try again after one, and may yet come
-// to the end.
+// Wait waits until Done is closed, or until a list or watch fails. It returns that error. Informers retry after an error,
+// so they may still reach the end.
 func (p *Player) Wait(ctx context.Context) error { return p.wait(ctx, p.done) }
 
 func (p *Player) wait(ctx context.Context, done <-chan struct{}) error {
@@ -83,22 +84,23 @@ func (p *Player) wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// Now is the time of the record: observed_at of the event that was handed over last, and From before the first. It is the zero time
-// before anything was listed.
+// Now returns the time of the record: observed_at of the last delivered event, or From before the first event. It is the
+// zero time before the first list.
 func (p *Player) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-// Since is the time of the record that has passed since then.
+// Since returns how much time of the record has passed since then.
 func (p *Player) Since(then time.Time) time.Duration { return p.Now().Sub(then) }
 
-// points finds From and Until, once for all ListWatches. An instant by resource version is found in the resource's own streams.
+// points finds From and Until, once for all ListWatches. It finds an instant by resource version in the resource's own
+// streams.
 func (p *Player) points(ctx context.Context, scope Scope) (from, until Point, err error) {
 	p.resolving.Lock()
 	defer p.resolving.Unlock()
-	// The end first: with a recorder at work, From must not be beyond it.
+	// Find the end first: a recorder may be running, and From must not be beyond Until.
 	if until, err = p.point(ctx, p.options.Until, scope, &p.until); err == nil {
 		from, err = p.point(ctx, p.options.From, scope, &p.from)
 	}
@@ -123,7 +125,7 @@ func (p *Player) point(ctx context.Context, at Instant, scope Scope, kept **Poin
 			return Point{}, err
 		}
 		if at.IsNow() && found.Time.After(found.recorded) {
-			found.Time = found.recorded // Nothing is on record from there to the wall clock's now, so nobody waits for it.
+			found.Time = found.recorded // The record holds nothing after its end, so no watch waits for the wall clock's now.
 		}
 		*kept = &found
 	}
@@ -139,7 +141,7 @@ func (p *Player) fail(err error) {
 	}
 }
 
-// add makes a ListWatch a member that holds up everyone until it is watched.
+// add makes a ListWatch a member that holds up all others until it is watched.
 func (p *Player) add() *member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +151,7 @@ func (p *Player) add() *member {
 	return m
 }
 
-// finish says that a ListWatch is done.
+// finish counts a ListWatch as done.
 func (p *Player) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +161,7 @@ func (p *Player) finish() {
 	}
 }
 
-// join makes a watch a member whose next event is not before bound.
+// join makes a watch a member. Its next event has at least seq bound.
 func (p *Player) join(bound int64) *member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +170,7 @@ func (p *Player) join(bound int64) *member {
 	return m
 }
 
-func (p *Player) leave(m *member) {
+func (p *Player) remove(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.members, m)
@@ -197,7 +199,7 @@ func (p *Player) await(ctx context.Context, m *member, seq int64, at time.Time) 
 	return nil
 }
 
-// pass ends the turn: the member's next event is not before bound.
+// pass ends the turn: the member's next event has at least seq bound.
 func (p *Player) pass(m *member, bound int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +207,8 @@ func (p *Player) pass(m *member, bound int64) {
 	p.wake()
 }
 
-// wake gives the turn to its owner: to several only if they watch the same stream. The caller holds mu.
+// wake gives the turn to the member with the lowest event. Several members get it only if they watch the same stream. The
+// caller holds mu.
 func (p *Player) wake() {
 	first := int64(math.MaxInt64)
 	for m := range p.members {
@@ -219,7 +222,7 @@ func (p *Player) wake() {
 	}
 }
 
-// pace waits until the time of an event has come. The clock runs from the first event that anyone could hand over.
+// pace waits until the time of an event has come. The clock starts with the first event that any watch could deliver.
 func (p *Player) pace(ctx context.Context, at time.Time) error {
 	if p.options.Speed <= 0 {
 		return nil
@@ -240,7 +243,7 @@ func (p *Player) pace(ctx context.Context, at time.Time) error {
 	}
 }
 
-// played is how long it takes to play the record up to a time. The caller holds mu.
+// played returns how long it takes to play the record up to a time. The caller holds mu.
 func (p *Player) played(at time.Time) time.Duration {
 	return time.Duration(float64(at.Sub(p.origin)) / p.options.Speed)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A selection says which objects a list or watch is about.
+// A selection selects the objects of a list or watch.
 type selection struct {
 	namespace string // "" means all
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
-// newSelection reads the selectors of a request. Its refusals are bad requests, as an API server would say.
+// newSelection reads the selectors of a request. It refuses unsupported ones as bad requests, as an API server does.
 func newSelection(namespace string, options metav1.ListOptions) (s *selection, err error) {
 	s = &selection{namespace: namespace}
 	if s.labels, err = labels.Parse(options.LabelSelector); err != nil {
@@ -38,7 +38,7 @@ func newSelection(namespace string, options metav1.ListOptions) (s *selection, e
 	return s, nil
 }
 
-// matches reports whether an object is selected. A nil doc is no object.
+// matches reports whether the selection selects an object. A nil doc is no object.
 func (s *selection) matches(namespace, name string, doc patch.Doc) (bool, error) {
 	if doc == nil || (s.namespace != "" && s.namespace != namespace) || !s.fields.Matches(fields.Set{"metadata.name": name, "metadata.namespace": namespace}) {
 		return false, nil
@@ -55,7 +55,7 @@ func (s *selection) matches(namespace, name string, doc patch.Doc) (bool, error)
 	return s.labels.Matches(pairs), nil
 }
 
-// gone makes 410 Gone of an error that says that a resource version is not on record: it makes reflectors list again.
+// gone turns an error into 410 Gone if it says that a resource version is not on record. Reflectors then list again.
 func gone(err error) error {
 	if errors.Is(err, ErrBeforeRecord) {
 		return apierrors.NewResourceExpired(err.Error())
@@ -63,11 +63,11 @@ func gone(err error) error {
 	return err
 }
 
-// tooLarge is what an API server says of a resource version that is yet to come. It has one: where the play ends.
+// tooLarge returns the API server's error for a resource version in the future. The play ends at end.
 func tooLarge(rv, end string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
-		Message: fmt.Sprintf("Too large resource version: %s, what is played ends at %s", rv, end),
+		Message: fmt.Sprintf("Too large resource version: %s, the play ends at %s", rv, end),
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{
 			Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
 		}}},

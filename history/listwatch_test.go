@@ -35,7 +35,7 @@ var (
 	tapeAt  = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 )
 
-// A tape is a record in memory. A delta is recorded each minute, with the seq as its resource version times ten.
+// A tape is a record in memory. It has one delta each minute. A delta's resource version is its seq times ten.
 type tape struct {
 	t        *testing.T
 	streams  []Stream
@@ -86,10 +86,10 @@ func (r *tape) add(kind delta.Type, key, app string, change ...func(*Version)) *
 	return r
 }
 
-// unchanged makes it a Sync of what is known.
+// unchanged makes the version a Sync of the known state.
 func unchanged(v *Version) { v.Doc, v.Source = v.Before, "resync" }
 
-// inferred makes it a deletion that a list showed.
+// inferred makes the version a deletion that a list showed.
 func inferred(v *Version) { v.Doc, v.Source = v.Before, "inferred" }
 
 func (r *tape) Streams(context.Context) ([]Stream, error) { return r.streams, r.broken }
@@ -177,8 +177,8 @@ func (r *tape) Versions(_ context.Context, q Query) iter.Seq2[Version, error] {
 	}
 }
 
-// told is an event in short: TYPE name@rv.
-func told(e watch.Event) string {
+// eventText returns an event as TYPE name@rv.
+func eventText(e watch.Event) string {
 	if s, ok := e.Object.(*metav1.Status); ok {
 		return fmt.Sprintf("%s %s: %s", e.Type, s.Reason, s.Message)
 	}
@@ -186,14 +186,14 @@ func told(e watch.Event) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s@%s", e.Type, o.GetName(), o.GetResourceVersion()))
 }
 
-// play takes n events of a watch.
+// play receives n events of a watch.
 func play(t *testing.T, w watch.Interface, n int) []string {
 	t.Helper()
 	events := make([]string, 0, n)
 	for range n {
 		e, ok := <-w.ResultChan()
 		require.True(t, ok, "the watch ended after %v", events)
-		events = append(events, told(e))
+		events = append(events, eventText(e))
 	}
 	return events
 }
@@ -216,7 +216,7 @@ func watched(t *testing.T, l *ListWatch, options metav1.ListOptions) watch.Inter
 	return w
 }
 
-func TestAListIsOfAnInstantAndAWatchGoesOnFromIt(t *testing.T) {
+func TestAListShowsAnInstantAndAWatchContinuesFromIt(t *testing.T) {
 	r := newTape(t).
 		add(delta.Sync, "shop/web", "").add(delta.Sync, "shop/db", "").add(delta.Sync, "node-1", "").
 		add(delta.Updated, "shop/db", "").         // 4
@@ -267,8 +267,8 @@ func TestADeletionCarriesTheLastStateWithItsOwnResourceVersion(t *testing.T) {
 func TestSelectorsBoundListsAndWatches(t *testing.T) {
 	r := newTape(t).
 		add(delta.Added, "shop/a", "web").add(delta.Added, "shop/b", "db").add(delta.Added, "other/c", "web").
-		add(delta.Updated, "shop/a", "db").  // 4: leaves app=web
-		add(delta.Updated, "shop/b", "web"). // 5: comes to it
+		add(delta.Updated, "shop/a", "db").  // 4: the selector app=web no longer matches
+		add(delta.Updated, "shop/b", "web"). // 5: it matches now
 		add(delta.Updated, "other/c", "web").
 		add(delta.Deleted, "shop/a", "db").
 		add(delta.Deleted, "shop/b", "web")
@@ -295,19 +295,19 @@ func TestSelectorsBoundListsAndWatches(t *testing.T) {
 	}
 }
 
-func TestAWatchBeginsWhereverItIsTold(t *testing.T) {
+func TestAWatchBeginsAtAnyResourceVersion(t *testing.T) {
 	r := newTape(t)
 	for range 3 {
 		r.add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Deleted, "shop/a", "")
 	}
 	l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: AtSeq(2)}})
 	events := []string{"DELETED a@30", "ADDED a@40", "MODIFIED a@50", "DELETED a@60", "ADDED a@70", "MODIFIED a@80", "DELETED a@90"}
-	require.Equal(t, append([]string{"ADDED a@20"}, events...), play(t, watched(t, l, metav1.ListOptions{}), 8), "without a resource version, from what is there")
+	require.Equal(t, append([]string{"ADDED a@20"}, events...), play(t, watched(t, l, metav1.ListOptions{}), 8), "without a resource version, with the existing objects")
 	for i, rv := range []string{"20", "30", "40", "50", "60", "70", "80"} {
 		require.Equal(t, events[i:], play(t, watched(t, l, metav1.ListOptions{ResourceVersion: rv}), len(events)-i), "from %s", rv)
 	}
 	names, rv := listed(t, l, metav1.ListOptions{ResourceVersion: "50"})
-	require.Equal(t, []string{"a@50"}, names, "a list with a resource version is of that moment")
+	require.Equal(t, []string{"a@50"}, names, "a list with a resource version shows that moment")
 	require.Equal(t, "50", rv)
 
 	_, err := l.Watch(metav1.ListOptions{ResourceVersion: "1"})
@@ -318,7 +318,7 @@ func TestAWatchBeginsWhereverItIsTold(t *testing.T) {
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	_, err = l.Watch(metav1.ListOptions{SendInitialEvents: new(bool)})
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
-	require.NoError(t, l.Wait(t.Context()), "none of these is an error of the play")
+	require.NoError(t, l.Wait(t.Context()), "a refused request does not fail the play")
 }
 
 func TestUntilEndsThePlay(t *testing.T) {
@@ -331,7 +331,7 @@ func TestUntilEndsThePlay(t *testing.T) {
 	require.Equal(t, []string{"BOOKMARK @30"}, play(t, watched(t, l, metav1.ListOptions{ResourceVersion: "30", AllowWatchBookmarks: true}), 1))
 }
 
-func TestACaughtUpDeltaOfTheInstantIsInTheListAndNotInTheWatch(t *testing.T) {
+func TestARecoveredDeltaOfTheInstantIsListedAndNotWatched(t *testing.T) {
 	occurred := func(minute int) func(*Version) {
 		return func(v *Version) { v.OccurredAt = tapeAt.Add(time.Duration(minute) * time.Minute) }
 	}
@@ -343,7 +343,7 @@ func TestACaughtUpDeltaOfTheInstantIsInTheListAndNotInTheWatch(t *testing.T) {
 	require.Equal(t, []string{"ADDED b@30", "MODIFIED b@40"}, play(t, watched(t, l, metav1.ListOptions{ResourceVersion: rv}), 2))
 }
 
-// A pausedTape caught up on the deltas after seq 1, to seq 4.
+// A pausedTape recovered the deltas after seq 1 up to seq 4 after a pause.
 type pausedTape struct{ *tape }
 
 func (r *pausedTape) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
@@ -354,7 +354,7 @@ func (r *pausedTape) Resolve(ctx context.Context, at Instant, scope Scope) (Poin
 	return p, err
 }
 
-// mixed is a tape on which Pods and Nodes take turns.
+// mixed returns a tape on which Pods and Nodes take turns.
 func mixed(t *testing.T, n int) *tape {
 	r := newTape(t)
 	for i := range n {
@@ -363,7 +363,7 @@ func mixed(t *testing.T, n int) *tape {
 	return r
 }
 
-func TestEventsOfSeveralResourcesComeInTheOrderOfTheRecord(t *testing.T) {
+func TestEventsOfSeveralResourcesComeInRecordOrder(t *testing.T) {
 	r := mixed(t, 50)
 	p := newPlayer(r, PlayerOptions{From: At(tapeAt)})
 	pods := newListWatch(r, ListWatchOptions{Resource: podsV1, Player: p})
@@ -371,7 +371,7 @@ func TestEventsOfSeveralResourcesComeInTheOrderOfTheRecord(t *testing.T) {
 	first := watched(t, pods, metav1.ListOptions{})
 	select {
 	case e := <-first.ResultChan():
-		require.Fail(t, "nothing moves before all are watched", told(e))
+		require.Fail(t, "no event comes before all ListWatches are watched", eventText(e))
 	default:
 	}
 	second := watched(t, nodes, metav1.ListOptions{})
@@ -379,9 +379,9 @@ func TestEventsOfSeveralResourcesComeInTheOrderOfTheRecord(t *testing.T) {
 	for len(got) < 100 { // Only one can be ready at any moment.
 		select {
 		case e := <-first.ResultChan():
-			got = append(got, told(e))
+			got = append(got, eventText(e))
 		case e := <-second.ResultChan():
-			got = append(got, told(e))
+			got = append(got, eventText(e))
 		}
 		v := &r.versions[len(want)]
 		want = append(want, fmt.Sprintf("ADDED %s@%s", v.Name, v.RV))
@@ -390,7 +390,7 @@ func TestEventsOfSeveralResourcesComeInTheOrderOfTheRecord(t *testing.T) {
 	require.NoError(t, p.Wait(t.Context()))
 }
 
-func TestAWatchThatIsStoppedIsWaitedForNoLonger(t *testing.T) {
+func TestThePlayerDoesNotWaitForAStoppedWatch(t *testing.T) {
 	r := mixed(t, 3)
 	p := newPlayer(r, PlayerOptions{From: At(tapeAt)})
 	pods := newListWatch(r, ListWatchOptions{Resource: podsV1, Player: p})
@@ -405,7 +405,7 @@ func TestAWatchThatIsStoppedIsWaitedForNoLonger(t *testing.T) {
 	require.NoError(t, p.Wait(t.Context()))
 }
 
-func TestSpeedIsThatOfTheRecord(t *testing.T) {
+func TestSpeedScalesTheTimeOfTheRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTape(t).add(delta.Added, "shop/a", "").add(delta.Updated, "shop/a", "").add(delta.Added, "node-1", "").add(delta.Updated, "shop/a", "").add(delta.Updated, "node-1", "")
 		p := newPlayer(r, PlayerOptions{From: AtSeq(1), Speed: 60})
@@ -430,7 +430,7 @@ func TestSpeedIsThatOfTheRecord(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAContextEndsAWatchThatWaits(t *testing.T) {
+func TestACancelledContextEndsAWaitingWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := mixed(t, 2)
 		l := newListWatch(r, ListWatchOptions{Resource: podsV1, PlayerOptions: PlayerOptions{From: At(tapeAt), Speed: 1e-6}})
@@ -467,7 +467,7 @@ func TestADamagedRowEndsTheWatchOrIsReported(t *testing.T) {
 	require.Equal(t, []int64{2, 4}, seqs)
 }
 
-func TestAnErrorSaysWhyAResourceCannotBePlayed(t *testing.T) {
+func TestListAndWatchSayWhyAResourceIsUnavailable(t *testing.T) {
 	r := mixed(t, 1)
 	for resource, want := range map[schema.GroupVersionResource]string{
 		{Resource: "widgets"}:             "the record has no such resource; it has nodes, pods",
@@ -536,7 +536,7 @@ func (refusing) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtim
 	return nil, nil, errRefused
 }
 
-func TestTextThatIsNoObjectIsAnError(t *testing.T) {
+func TestATextThatIsNotAnObjectIsRefused(t *testing.T) {
 	for _, text := range []string{"null", "[]", `"{}"`, "", `{"a":1e400}`} {
 		_, err := decodeObject(patch.Doc(text))
 		require.ErrorContains(t, err, "decode an object", text)

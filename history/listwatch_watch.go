@@ -25,8 +25,8 @@ type recordWatch struct {
 	list      *ListWatch
 	playing   *playing
 	selects   *selection
-	from      Point // what the watch goes on from
-	initial   bool  // what is there at from is sent first
+	from      Point // where the watch continues from
+	initial   bool  // send the objects at from first
 	bookmarks bool
 	member    *member
 	results   chan watch.Event
@@ -63,7 +63,7 @@ func (l *ListWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return w, nil
 }
 
-// join makes a watch of the ListWatch a member of the Player, in the place of the ListWatch itself if it is the first.
+// join makes a watch of the ListWatch a member of the Player. The first watch takes the place of the ListWatch itself.
 func (l *ListWatch) join(bound int64) *member {
 	m := l.player.join(bound)
 	l.mu.Lock()
@@ -71,12 +71,12 @@ func (l *ListWatch) join(bound int64) *member {
 	l.waiting = nil
 	l.mu.Unlock()
 	if first != nil {
-		l.player.leave(first)
+		l.player.remove(first)
 	}
 	return m
 }
 
-// ResultChan gives the events. It is closed after Stop, after the context has ended, and after an ERROR event.
+// ResultChan returns the channel of events. It is closed after Stop, after the context has ended, and after an ERROR event.
 func (w *recordWatch) ResultChan() <-chan watch.Event { return w.results }
 
 // Stop ends the watch. No event is sent after it returns.
@@ -88,7 +88,7 @@ func (w *recordWatch) Stop() {
 func (w *recordWatch) run(ctx context.Context) {
 	defer close(w.ended)
 	defer close(w.results)
-	defer w.list.player.leave(w.member)
+	defer w.list.player.remove(w.member)
 	defer w.stop()
 	err := w.play(ctx)
 	if err == nil {
@@ -101,7 +101,7 @@ func (w *recordWatch) run(ctx context.Context) {
 	}
 }
 
-// status is what a watch says last. Reflectors try again after an internal error.
+// status returns the last object of a watch. Reflectors retry after an internal error.
 func status(err error) *metav1.Status {
 	var api apierrors.APIStatus
 	if errors.As(err, &api) {
@@ -136,7 +136,7 @@ func (w *recordWatch) play(ctx context.Context) error {
 			if v.Type != delta.Deleted {
 				continue
 			}
-			err = w.bury(&v)
+			err = w.deleteDamaged(&v)
 		}
 		if err != nil {
 			return err
@@ -151,8 +151,9 @@ func (w *recordWatch) play(ctx context.Context) error {
 	return w.finish(ctx, &until)
 }
 
-// bury makes a deletion of one whose last state is damaged: with nothing but metadata, or the object would live on for those who watch.
-func (w *recordWatch) bury(v *Version) (err error) {
+// deleteDamaged makes a deletion of an object whose last state is damaged. The deletion carries only metadata. Without it,
+// the object would live on in the consumers' caches.
+func (w *recordWatch) deleteDamaged(v *Version) (err error) {
 	u := &unstructured.Unstructured{Object: make(map[string]any)}
 	u.SetGroupVersionKind(w.playing.kind())
 	u.SetNamespace(v.Namespace)
@@ -186,7 +187,7 @@ func (w *recordWatch) sendInitial(ctx context.Context) error {
 	return nil
 }
 
-// version hands over one version, when it is its turn.
+// version delivers one version when it is its turn.
 func (w *recordWatch) version(ctx context.Context, v *Version) error {
 	kind, doc, err := w.event(v)
 	if err != nil {
@@ -211,7 +212,7 @@ func (w *recordWatch) version(ctx context.Context, v *Version) error {
 	return nil
 }
 
-// reached remembers where a watch goes on that is begun from the resource version of this event.
+// reached keeps the position of this event, for a watch that begins at its resource version.
 func (l *ListWatch) reached(doc patch.Doc, seq int64) {
 	rv, ok := textAt(doc, fold.ResourceVersion)
 	if !ok {
@@ -222,16 +223,16 @@ func (l *ListWatch) reached(doc patch.Doc, seq int64) {
 	l.last = position{rv: rv, seq: seq}
 }
 
-// event says as what a version is served: as nothing if the one who watches is to see no difference.
+// event returns the event of a version for this watch; its type is "" if the watch sees no difference.
 func (w *recordWatch) event(v *Version) (watch.EventType, patch.Doc, error) {
 	return v.Event(w.selects.matches)
 }
 
-// Event is what a watch makes of a version: its type, and the object that it carries. The type is "" if nothing is to be seen of it. matches
-// tells whether a watch selects an object; the document is nil for one that does not exist.
+// Event returns what a watch sends for a version: the type, and the object. The type is "" if the watch sees no difference.
+// matches reports whether the watch selects an object; its doc is nil if the object does not exist.
 //
-// An object that a later list showed (Sync) is ADDED if it is new, MODIFIED if it has changed, and nothing if not. A deletion carries the last
-// state with the resource version of the deletion.
+// An object that a later list showed (Sync) is ADDED if it is new, and MODIFIED if it has changed. Otherwise it is no
+// event. A deletion carries the last state with the resource version of the deletion.
 func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (bool, error)) (watch.EventType, patch.Doc, error) {
 	after := v.Doc
 	if v.Type == delta.Deleted {
@@ -256,7 +257,8 @@ func (v *Version) Event(matches func(namespace, name string, doc patch.Doc) (boo
 	case was && v.Type == delta.Deleted:
 		return watch.Deleted, fold.Rebased(v.Doc, v.RV), nil
 	case was:
-		// It has left the selection, with this version: an API server sends the last one that was in it.
+		// The object is no longer selected. An API server then sends its last selected version, with the resource version
+		// of this one.
 		return watch.Deleted, fold.Rebased(v.Before, v.RV), nil
 	}
 	return "", nil, nil
@@ -288,7 +290,7 @@ func (w *recordWatch) send(ctx context.Context, event watch.Event) error {
 	}
 }
 
-// finish waits for the end of the play, and says that it has come.
+// finish waits for the end of the play, and closes Done.
 func (w *recordWatch) finish(ctx context.Context, until *edge) error {
 	// The end comes after the last event of every other resource.
 	if err := w.list.player.await(ctx, w.member, until.end()+1, until.Time); err != nil {
@@ -311,7 +313,7 @@ func (w *recordWatch) finish(ctx context.Context, until *edge) error {
 }
 
 func (w *recordWatch) bookmark(ctx context.Context, rv string) error {
-	// From here a watch goes on with nothing.
+	// A watch from this resource version continues at the end, and sends nothing.
 	w.list.mu.Lock()
 	w.list.lists[rv] = w.playing.until
 	w.list.mu.Unlock()
@@ -322,7 +324,7 @@ func (w *recordWatch) bookmark(ctx context.Context, rv string) error {
 	return w.send(ctx, watch.Event{Type: watch.Bookmark, Object: object})
 }
 
-// empty is an object of the resource's kind with nothing but a resource version.
+// empty returns an object of the resource's kind that has only a resource version.
 func (w *recordWatch) empty(rv string) (runtime.Object, error) {
 	u := &unstructured.Unstructured{Object: make(map[string]any)}
 	u.SetGroupVersionKind(w.playing.kind())

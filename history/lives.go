@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Lives lists lives in the order in which they began. Asked for by name or UID it reads an index, else all lives that ever were, with their ends. It holds a
-// connection while the caller works with them: of a pool of one, nothing else can be asked meanwhile.
+// Lives yields lives in the order in which they began. If the query names a namespace, a name, UIDs or ObjectIDs, it reads
+// an index. Otherwise it reads all lives on record, with their ends. It holds a connection while the caller works with the
+// lives: if the pool has only one, no other query can run meanwhile.
 func (r *Record) Lives(ctx context.Context, q LifeQuery) iter.Seq2[Life, error] {
 	return r.view.lives(ctx, q, 0)
 }
@@ -46,7 +47,7 @@ func (v *view) eachLife(ctx context.Context, q LifeQuery, id int64, give func(Li
 			return err
 		}
 		if l.Stream = set.byID[stream]; l.Stream == nil {
-			l.Stream = &Stream{ID: stream} // it is not on record: there is nothing to say of it but its number
+			l.Stream = &Stream{ID: stream} // this stream is not on record: only its number is known
 		}
 		if !give(l) {
 			return nil
@@ -55,7 +56,8 @@ func (v *view) eachLife(ctx context.Context, q LifeQuery, id int64, give func(Li
 	return rows.Err()
 }
 
-// statement is planned as it is written if few lives are asked for: their ends are looked up one by one. Else the planner would read all ends of the record.
+// statement fixes the plan if the query selects few lives: PostgreSQL then looks up their ends one by one. Otherwise the
+// planner would read all ends of the record.
 func (q *LifeQuery) statement(cluster int32, id int64, set streamSet) (string, []any) {
 	args := []any{cluster}
 	var born, ended strings.Builder
@@ -72,7 +74,7 @@ func (q *LifeQuery) statement(cluster int32, id int64, set streamSet) (string, [
 	if q.Namespace != "" {
 		also(&born, " AND namespace = $%d", q.Namespace)
 	} else if q.Name != "" && set.clusterScoped(q.Streams) {
-		born.WriteString(" AND namespace = ''") // The index begins with it.
+		born.WriteString(" AND namespace = ''") // The index begins with the namespace.
 	}
 	if q.Name != "" {
 		also(&born, " AND name = $%d", q.Name)

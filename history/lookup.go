@@ -12,20 +12,20 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Neighbourhood is which deltas of a life are around a seq; 0 for none.
+// A Neighbourhood names the deltas of a life around a seq; 0 means none.
 type Neighbourhood struct {
-	Previous int64 // the one before Last
-	Last     int64 // the last one at the seq or before it
-	Next     int64 // the first one after the seq
+	Previous int64 // the delta before Last
+	Last     int64 // the last delta at or before the seq
+	Next     int64 // the first delta after the seq
 }
 
-// A Lookup finds single versions of lives that are known, by an index.
+// A Lookup finds single versions of known lives by an index.
 type Lookup struct{ view *view }
 
-// Lookup gives what finds single versions of lives.
+// Lookup returns the reader of single versions.
 func (r *Record) Lookup() Lookup { return Lookup{view: r.view} }
 
-// Around finds the deltas of a life around a seq. A day whose partition is gone has none.
+// Around finds the deltas of a life around a seq. It finds none on a day whose partition is gone.
 func (u Lookup) Around(ctx context.Context, objectID, seq int64) (n Neighbourhood, err error) {
 	days, err := u.view.daysFrom(ctx, objectID, wholeSeq)
 	if err != nil {
@@ -71,8 +71,9 @@ func (u Lookup) lifeSeqs(ctx context.Context, d *Day, objectID int64, which stri
 	return found, nil
 }
 
-// LastVersions gives the last version of some lives by a seq, by ObjectID. One that was deleted by then, or that cannot be folded, is not there. If the
-// partition of a day is gone, missing says so: what may have its last version on that day is not there either.
+// LastVersions returns the last version at or before a seq of some lives, by ObjectID. It excludes lives that were deleted
+// by then, and lives that cannot be folded. If the partition of a day is gone, missing names the day. Lives whose last
+// version may be on that day or before it are then missing, too.
 func (u Lookup) LastVersions(ctx context.Context, ids []int64, seq int64) (found map[int64]patch.Doc, missing *MissingDayError, err error) {
 	found = make(map[int64]patch.Doc, len(ids))
 	var targets []target
@@ -104,8 +105,8 @@ func (u Lookup) LastVersions(ctx context.Context, ids []int64, seq int64) (found
 	return found, nil, nil
 }
 
-// FirstOfDay gives the first whole version of some lives on the UTC day of observed_at that holds a seq, by ObjectID. Each costs one look into an
-// index. A life without one on that day has none here.
+// FirstOfDay returns the first whole version of some lives, by ObjectID, on the UTC day of observed_at that holds a seq.
+// Each life costs one index lookup. If a life has no whole version on that day, the result lacks it.
 func (u Lookup) FirstOfDay(ctx context.Context, seq int64, ids []int64) (map[int64]patch.Doc, error) {
 	docs := make(map[int64]patch.Doc, len(ids))
 	if len(ids) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLastVersionsSayWhichDayTheyLack(t *testing.T) {
+func TestLastVersionsNamesAMissingDay(t *testing.T) {
 	b, lost := newBookWithALostDay(t)
 	found, missing, err := b.record(t).Lookup().LastVersions(t.Context(), []int64{1, 2, 5}, 5)
 	require.NoError(t, err)

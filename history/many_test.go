@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A query plans and reads the one day that it needs. Its time must not grow with the record.
+// A query plans and reads only the day that it needs. Its time must not grow with the record.
 func TestQueriesReadOneDayOfMany(t *testing.T) {
 	b := newBook(t, 1)
 	for i := range 60 {
@@ -25,7 +25,7 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	require.Len(t, all, 60)
 	d := all[30]
 	sql, args := g.query(0, 60, d.FirstAt, d.LastAt)
-	for range 10 { // by then another mode would have planned for any parameters
+	for range 10 { // by then, the automatic plan cache mode would use a generic plan
 		rows, err := r.Pool().Query(t.Context(), "EXPLAIN "+sql, args...)
 		require.NoError(t, err)
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -41,7 +41,8 @@ func TestQueriesReadOneDayOfMany(t *testing.T) {
 	t.Logf("resolved and rebuilt one object in %s", time.Since(begun))
 }
 
-// An index finds the lives of one namespace or name, and their ends one by one. The rest of the record must not matter.
+// An index finds the lives of a namespace or name, and their ends one by one. The size of the rest of the record must not
+// matter.
 func TestSomeLivesAreFoundWithoutReadingAllEnds(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", "1"))

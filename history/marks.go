@@ -12,41 +12,41 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Mark is a delta as far as it is counted: without its object, unless the query asks for it.
+// A Mark is a delta without its object, unless the query requests objects.
 type Mark struct {
 	Seq, ObjectID          int64
 	Stream                 int32
 	Type                   delta.Type
 	Source                 delta.Source
 	ObservedAt, OccurredAt time.Time
-	Manager, Evidence      string    // Manager is "" if nothing proves who wrote
-	Patch                  []byte    // as jsonb spells it; nil if there is none, or if it was not asked for
-	Object                 patch.Doc // likewise; only of rows without a patch
+	Manager, Evidence      string    // Manager is "" if nothing proves the writer
+	Patch                  []byte    // as jsonb prints it; nil if there is none, or if the query did not request it
+	Object                 patch.Doc // likewise; only for rows without a patch
 }
 
-// A MarkQuery says which marks are read. Zero values do not bound.
+// A MarkQuery selects marks. Zero values do not bound.
 type MarkQuery struct {
 	Streams        []int32 // nil means all
 	Namespaces     []string
 	Name           string // a pattern of SQL's LIKE
 	ObjectIDs      []int64
-	Seqs           []int64   // these and no others; without ObjectIDs
-	FromSeq, ToSeq int64     // inclusive; ToSeq is needed
-	From, To       time.Time // of occurred_at; To is not included
+	Seqs           []int64   // only these; without ObjectIDs
+	FromSeq, ToSeq int64     // inclusive; ToSeq is required
+	From, To       time.Time // of occurred_at; To is exclusive
 	Types          []delta.Type
 	Manager        string
-	Bare           []int32 // streams whose patches are not read; others bring those of Updated and Sync
-	Objects        bool    // whether every row brings its patch, or else its object, and Bare counts for nothing
+	Bare           []int32 // streams whose patches are not read; for other streams, Updated and Sync bring their patches
+	Objects        bool    // every row brings its patch, or else its object; Bare is ignored
 }
 
 // A Timeline finds deltas by time, without their objects.
 type Timeline struct{ view *view }
 
-// Timeline gives what finds deltas by time.
+// Timeline returns the reader of deltas by time.
 func (r *Record) Timeline() Timeline { return Timeline{view: r.view} }
 
-// Marks gives the marks of a query in the order of seq. The caller bounds the seqs: all rows between them are read at once. A *MissingDayError is of a day
-// that holds some of the seqs.
+// Marks returns the marks of a query in the order of seq. The caller must bound the seqs: Marks reads all rows between them
+// at once. A *MissingDayError names a day that holds some of the seqs.
 func (t Timeline) Marks(ctx context.Context, q MarkQuery) (found []Mark, err error) {
 	kinds, err := typeNumbers(q.Types)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t Timeline) Marks(ctx context.Context, q MarkQuery) (found []Mark, err err
 	}
 	for i := range days {
 		if q.Seqs != nil && !slices.ContainsFunc(q.Seqs, days[i].holds) {
-			continue // It is no loss if its partition is gone.
+			continue // This day holds none of the seqs, so its partition may be gone.
 		}
 		if err := t.view.present(ctx, &days[i]); err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ const eachMark = `unnest($%d::bigint[]) AS o (id)
 func (q *MarkQuery) statement(cluster int32, d *Day, kinds []int16) (string, []any) {
 	args := []any{cluster, max(q.FromSeq, d.FirstSeq), min(q.ToSeq, d.LastSeq), d.FirstAt, d.LastAt}
 	if !q.Objects {
-		args = append(args, append([]int32{}, q.Bare...)) // SQL compares nothing with NULL.
+		args = append(args, append([]int32{}, q.Bare...)) // SQL compares nothing with NULL, so Bare may not be nil.
 	}
 	where := new(strings.Builder)
 	also := func(condition string, arg any) {
@@ -142,7 +142,7 @@ func (q *MarkQuery) statement(cluster int32, d *Day, kinds []int16) (string, []a
 		WHERE d.cluster = $1 AND d.seq BETWEEN $2 AND $3 AND d.observed_at BETWEEN $4 AND $5` + where.String() + ` ORDER BY d.seq`, args
 }
 
-// textColumns leaves out what nobody looks at: texts are most of what is sent.
+// textColumns excludes texts that the caller does not need: texts are most of the data sent.
 func textColumns(objects bool) string {
 	if objects {
 		return "d.patch::text, CASE WHEN d.patch IS NULL THEN d.object::text END"
@@ -150,7 +150,7 @@ func textColumns(objects bool) string {
 	return "CASE WHEN d.type IN (2, 4) AND d.stream <> ALL ($6::int[]) THEN d.patch::text END, NULL"
 }
 
-// lifeConditions bound the objects. Of few, their lives are looked up row by row.
+// lifeConditions bound the lives by namespace and name. PostgreSQL looks the lives up row by row.
 func (q *MarkQuery) lifeConditions(args *[]any) string {
 	var conditions strings.Builder
 	if q.Namespaces != nil {
@@ -167,10 +167,10 @@ func (q *MarkQuery) lifeConditions(args *[]any) string {
 	return " AND EXISTS (SELECT FROM kuberewind.record_lives l WHERE l.cluster = d.cluster AND l.object_id = d.object_id" + conditions.String() + ")"
 }
 
-// Between says between which seqs all deltas are that occurred from one time and before another. Deltas that were recovered
-// after a pause, or after an interruption of a stream, have later seqs than earlier events. So last may be behind the end of
-// the window: LastBefore gives that. last is below first if there are none. If the partition of an edge's day is gone, the edge
-// is that of the day, so that all of the day is within.
+// Between returns the seqs between which all deltas lie that occurred at or after one time and before another. Deltas that
+// were recovered after a pause, or after an interruption of a stream, have later seqs than earlier events. So last may lie
+// beyond the end of the window; LastBefore returns the seq at that end. If there are no deltas, last is below first. If an
+// edge falls on a day whose partition is gone, the whole day is included.
 func (t Timeline) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
 	err = t.view.atOnce(ctx, func(v *view) error {
 		f := calendar{view: v}
@@ -196,7 +196,8 @@ func (t Timeline) Between(ctx context.Context, from, to time.Time) (first, last 
 	return first + 1, last, nil
 }
 
-// LastBefore gives the last seq that was observed before a time, 0 if there is none. In a day whose partition is gone, it is the last one of that day.
+// LastBefore returns the last seq that was observed before a time, or 0. On a day whose partition is gone, it returns the
+// last seq of that day.
 func (t Timeline) LastBefore(ctx context.Context, at time.Time) (seq int64, err error) {
 	err = t.view.atOnce(ctx, func(v *view) error {
 		seq, err = calendar{view: v}.lastBefore(ctx, at)

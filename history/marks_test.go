@@ -9,7 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
-// newBookWithALostDay is a record of three days: x is written on each, y on the first, z on the last. The partition of the second day, with seq 3 and 4, is gone.
+// newBookWithALostDay returns a record of three days: x is written on each, y on the first, z on the last. The partition of
+// the second day, with seq 3 and 4, is gone.
 func newBookWithALostDay(t *testing.T) (b *book, lost time.Time) {
 	b = newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`)) // 1, 2
@@ -23,7 +24,7 @@ func newBookWithALostDay(t *testing.T) (b *book, lost time.Time) {
 	return b, booktest.Noon.AddDate(0, 0, 1)
 }
 
-func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
+func TestMarksOfSeqsIgnoreAMissingDayWithoutThem(t *testing.T) {
 	b, _ := newBookWithALostDay(t)
 	r := b.record(t)
 	found, err := r.Timeline().Marks(t.Context(), MarkQuery{Seqs: []int64{1, 5}, FromSeq: 1, ToSeq: 5})
@@ -34,7 +35,7 @@ func TestMarksOfSeqsDoNotNeedADayWithoutThem(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 }
 
-func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
+func TestAWindowThatEndsOnAMissingDayIncludesTheDay(t *testing.T) {
 	b, lost := newBookWithALostDay(t)
 	r := b.record(t)
 	first, last, err := r.Timeline().Between(t.Context(), lost.Add(time.Minute), lost.AddDate(0, 0, 2))
@@ -48,10 +49,10 @@ func TestAWindowWhoseEdgesAreInALostDayHoldsTheDay(t *testing.T) {
 	require.Equal(t, int64(4), end)
 	end, err = r.Timeline().LastBefore(t.Context(), booktest.Noon)
 	require.NoError(t, err)
-	require.Zero(t, end, "the time itself is not before it")
+	require.Zero(t, end, "before excludes the time itself")
 }
 
-func TestAPointHoldsCaughtUpDeltasByTheirTime(t *testing.T) {
+func TestAPointHoldsRecoveredDeltasByTheirTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	stopped := b.Now

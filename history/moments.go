@@ -12,15 +12,16 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// A Moment is when a delta was observed, or when a gap ended by a list that brought no delta.
+// A Moment is the time at which a delta was observed, or at which a gap ended with a list that brought no delta.
 type Moment struct {
-	Seq   int64 // of the delta, or of the last one before the end of the gap
+	Seq   int64 // of the delta, or of the last delta before the end of the gap
 	At    time.Time
-	Batch int64 // the commit that ended the gap; 0 of a delta
+	Batch int64 // the commit that ended the gap; 0 for a delta
 }
 
-// Moments gives the next ones after another, at most so many, and the ends of gaps between them. It reads no objects. None at all means that the
-// record ends there. A *MissingDayError says that the partition of the next ones is gone.
+// Moments returns the moments after another one: those of at most most deltas, and the ends of gaps between them. It reads
+// no objects. An empty result means that the record ends there. A *MissingDayError says that the partition of the next
+// deltas is gone.
 func (t Timeline) Moments(ctx context.Context, after Moment, most int) ([]Moment, error) {
 	found, err := t.deltaMoments(ctx, after.Seq, most)
 	if err != nil {
@@ -39,7 +40,8 @@ func (t Timeline) Moments(ctx context.Context, after Moment, most int) ([]Moment
 	return found, nil
 }
 
-// EndedBy gives the last commit after a seq, and before the next one, that ended a gap by a time; 0 if there is none.
+// EndedBy returns the last commit that ended a gap by a time, among the commits after a seq and before the next delta. It
+// is 0 if there is none.
 func (t Timeline) EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error) {
 	ends, err := t.endMoments(ctx, Moment{Seq: seq}, seq)
 	for _, end := range ends {
@@ -50,7 +52,7 @@ func (t Timeline) EndedBy(ctx context.Context, seq int64, at time.Time) (batch i
 	return batch, err
 }
 
-// endMoments gives the ends of gaps whose lists brought no delta, in order.
+// endMoments returns the ends of gaps whose lists brought no delta, in order.
 func (t Timeline) endMoments(ctx context.Context, after Moment, upTo int64) ([]Moment, error) {
 	rows, err := t.view.db.Query(ctx, `
 		SELECT b.last_seq, g.to_at, g.closed_batch FROM kuberewind.record_gaps g
@@ -74,7 +76,7 @@ func (t Timeline) endMoments(ctx context.Context, after Moment, upTo int64) ([]M
 	return found, nil
 }
 
-// deltaMoments gives those of the next deltas.
+// deltaMoments returns the moments of the next deltas.
 func (t Timeline) deltaMoments(ctx context.Context, after int64, most int) ([]Moment, error) {
 	days, err := t.view.daysFrom(ctx, after+1, wholeSeq)
 	if err != nil {

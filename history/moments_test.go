@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMomentsAreThoseOfTheDeltas reads over the end of a day, and of the record. The ends of gaps come in their places.
-func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
+// TestMomentsListsDeltasAndEndsOfGaps reads across the end of a day, up to the end of the record. The ends of gaps come
+// between the deltas.
+func TestMomentsListsDeltasAndEndsOfGaps(t *testing.T) {
 	r := days(t).record(t)
 	var expected, found []Moment
 	for d, err := range r.Deltas(t.Context(), Query{}) {
@@ -35,7 +36,7 @@ func TestMomentsAreThoseOfTheDeltas(t *testing.T) {
 		}
 		require.LessOrEqual(t, deltas, 2)
 	}
-	require.NotEmpty(t, ends, "the first lists of resources without objects")
+	require.NotEmpty(t, ends, "empty first lists end gaps")
 	for i, end := range ends {
 		require.True(t, i == 0 || end.Batch > ends[i-1].Batch, "each comes once, in order")
 		batch, err := r.Timeline().EndedBy(t.Context(), end.Seq, end.At)

@@ -6,41 +6,41 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An Object is one that was live at a Point.
+// An Object is an object that was live at a Point.
 type Object struct {
 	ObjectID               int64
 	Seq                    int64 // of its last delta
 	Stream                 *Stream
 	Namespace, Name, UID   string
 	RV, Version            string
-	Doc                    patch.Doc // shares memory with others: copy what is to be kept for long
-	ObservedAt, OccurredAt time.Time // of its last delta; zero if it came from a checkpoint
+	Doc                    patch.Doc // shares memory with others: copy what you keep for long
+	ObservedAt, OccurredAt time.Time // of its last delta; zero if the object came from a checkpoint unchanged
 }
 
-// Progress says how far a rebuild or a verification is.
+// Progress says how far a rebuild or a verification has come.
 type Progress struct {
-	Stage       string // what is being done
-	Done, Total int64  // Total is 0 if it is not known
+	Stage       string // the current stage
+	Done, Total int64  // Total is 0 if it is unknown
 }
 
-// RebuildOptions of Rebuild.
+// RebuildOptions are the options of Rebuild.
 type RebuildOptions struct {
-	// Damaged is called with each object that cannot be given; nil: the first one ends the rebuild. It must be safe for
-	// concurrent use.
+	// Damaged receives each object that does not fold to its digest. If it is nil, the first such object ends the rebuild.
+	// It must be safe for concurrent use.
 	Damaged func(*DamagedError)
-	// Progress is called now and then, by one goroutine at a time.
+	// Progress is called from time to time, by one goroutine at a time.
 	Progress func(Progress)
-	// NoCheckpoint folds everything from the deltas.
+	// NoCheckpoint makes Rebuild fold everything from the deltas.
 	NoCheckpoint bool
 }
 
-// RebuildStats say what a rebuild did.
+// RebuildStats count what a rebuild did.
 type RebuildStats struct {
 	Objects    int64  // emitted
-	Damaged    int64  // told to RebuildOptions.Damaged
+	Damaged    int64  // passed to RebuildOptions.Damaged
 	Checkpoint int64  // seq of the checkpoint that was used, 0 for none
 	Tail       int64  // deltas read
-	Notes      []Note // such as why a checkpoint could not be used
+	Notes      []Note // for example, why a checkpoint could not be used
 }
 
 // A Life is one object from creation to deletion.
@@ -48,23 +48,23 @@ type Life struct {
 	ObjectID             int64 // seq of its first delta
 	Stream               *Stream
 	Namespace, Name, UID string
-	DeletedSeq           int64 // 0 while it lives
+	DeletedSeq           int64 // 0 while the object lives
 }
 
-// A LifeQuery says which lives are asked for. Zero values do not bound.
+// A LifeQuery selects lives. Zero values do not bound.
 type LifeQuery struct {
 	Scope
 	UID string
-	// UIDs and ObjectIDs are lives of which any is asked for; nil does not bound.
+	// UIDs and ObjectIDs select the lives with any of these; nil does not bound.
 	UIDs      []string
 	ObjectIDs []int64
-	LiveAt    int64 // those that are live at this seq
-	// BornBy leaves out lives that began after this seq. EndedAfter, if set, leaves out lives that ended by that seq.
+	LiveAt    int64 // only lives that are live at this seq
+	// BornBy excludes lives that began after this seq. EndedAfter, if set, excludes lives that ended at or before that seq.
 	BornBy, EndedAfter int64
-	// MayReferTo leaves out lives that do not refer to an object. They have other owners or none, or they are Events whose name says another object. Such a
-	// name is client-go's form, and other programs are expected not to use it otherwise. Owners of lives that began before the first delta that is left are
-	// not known here, so these lives are not left out.
+	// MayReferTo excludes lives that cannot refer to this object. Such a life has other owners or none, or is an Event
+	// named after another object in client-go's form. Other programs are not expected to use that form otherwise. If a life
+	// began before the first remaining delta, its owners are unknown here, so it is not excluded.
 	MayReferTo *Life
 
-	ownersSince int64 // the first seq from which lives tell their owners
+	ownersSince int64 // the first seq from which lives have their owners on record
 }

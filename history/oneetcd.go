@@ -22,20 +22,20 @@ type sighting struct {
 	rv     string
 }
 
-// An etcdSurvey finds out which streams one etcd numbers, by what their lists and watches showed.
+// An etcdSurvey finds which streams share an etcd, from the resource versions in their lists and watches.
 type etcdSurvey struct {
 	view   *view // within a transaction
 	extent Extent
 }
 
-// oneEtcd says with which streams a resource version can be compared. A single resource always can. Of several it must be known
-// that one etcd numbers them. The proof: what one stream showed lies, in time and in number, between what another showed before
-// and after. All streams that ever changed must be tied together like this. A stream that has not changed since its list need
-// not be: whatever its numbers, it is as it was.
+// oneEtcd finds the streams with which a resource version can be compared. For a single resource it is always comparable.
+// For several, oneEtcd must prove that one etcd numbers them. Two streams are tied if a sighting of one lies, in time and
+// in number, between two sightings of the other. All streams that changed must be tied together in this way. A stream that
+// has not changed since its list need not be tied: its state is the same for any resource version.
 //
 // count is the number of resources of the streams.
 //
-// I4: resource versions of different resources are compared only where that is established.
+// I4: resource versions of different resources are compared only if this is established.
 func (f *etcdSurvey) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap) (compared map[int32]bool, count int, err error) {
 	compared = make(map[int32]bool, len(streams))
 	resources := make(map[string]bool)
@@ -78,7 +78,7 @@ func (f *etcdSurvey) oneEtcd(ctx context.Context, streams []*Stream, gaps []Gap)
 	return compared, len(resources), nil
 }
 
-// tied joins the streams of which one showed something between what the other showed.
+// tied joins two streams if a sighting of one lies between two sightings of the other.
 func tied(streams []*Stream, seen map[int32][]sighting) ties {
 	t := newTies(streams)
 	for _, a := range streams {
@@ -91,8 +91,8 @@ func tied(streams []*Stream, seen map[int32][]sighting) ties {
 	return t
 }
 
-// etcds gives each stream a number that streams share only if it is established that one etcd serves them. One whose numbers contradict those
-// of another that it seemed to be tied to shares its number with its own resource only.
+// etcds returns a number for each stream. Streams share a number only if it is established that one etcd serves them. If
+// the numbers in a tied group contradict each other, each resource of that group gets its own number.
 func (f *etcdSurvey) etcds(ctx context.Context, streams []*Stream, gaps []Gap) (map[int32]int32, error) {
 	w, err := f.sightings(ctx, streams, gaps)
 	if err != nil {
@@ -129,7 +129,7 @@ func odd(groups map[int32][]*Stream, largest int32) string {
 	return groups[largest][0].GroupResource().String() + " and " + strings.Join(names, ", ")
 }
 
-// between reports whether something that the first stream showed lies between what the second showed before and after it.
+// between reports whether a sighting of the first stream lies between an earlier and a later one of the second.
 func between(inner, outer []sighting) bool {
 	for _, i := range inner {
 		below, above := false, false
@@ -149,18 +149,18 @@ func named(streams []*Stream, id int32) string {
 	return streams[i].GroupResource().String()
 }
 
-// A watcher goes through what lists and watches showed, in the order of time.
+// A watcher reads the sightings of lists and watches in the order of time.
 type watcher struct {
 	seen    map[int32][]sighting
 	changed map[int32]bool    // streams of which a watch may have shown a change
 	against map[[2]int32]bool // pairs of streams whose numbers contradict each other
-	settled map[int32]uint64  // highest number of a stream that was shown long enough ago
-	recent  []sighting        // shown since
+	settled map[int32]uint64  // highest number of a stream that was seen at least watchSkew ago
+	recent  []sighting        // seen since then
 	numbers []uint64          // of recent
 }
 
-// watchSkew is how much later one watch may give a change than another. If one etcd numbers both streams, the numbers that one
-// showed so long before do not exceed those that the other shows now.
+// watchSkew is the largest delay expected between two watches of one etcd. If one etcd numbers both streams, numbers that
+// one watch showed that long ago do not exceed the numbers that the other shows now.
 const watchSkew = 30 * time.Second
 
 func (w *watcher) list(id int32, at time.Time, rv string) {
@@ -189,7 +189,7 @@ func (w *watcher) watch(s sighting) {
 	w.recent, w.numbers = append(w.recent, s), append(w.numbers, number)
 }
 
-// maxSeen bounds what is kept of a stream: beyond it the last is replaced.
+// maxSeen bounds the sightings of a stream. At the bound, a new sighting replaces the last one.
 const maxSeen = 12
 
 func kept(seen []sighting, s sighting) []sighting {
@@ -200,8 +200,8 @@ func kept(seen []sighting, s sighting) []sighting {
 	return seen
 }
 
-// sightings collects what lists and watches showed. It takes the ends of each stream's lists, its position, and deltas of its
-// watch from the beginning and the end of a few days. It leaves out all before the server's history last went backwards.
+// sightings collects what lists and watches showed: the ends of each stream's lists, its position, and watch deltas from
+// the beginning and the end of a few days. It excludes everything before the server's history was last rolled back.
 func (f *etcdSurvey) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
 	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
 	var since time.Time
@@ -235,7 +235,7 @@ func (f *etcdSurvey) sightings(ctx context.Context, streams []*Stream, gaps []Ga
 	return w, nil
 }
 
-// sample takes the first day and the last ones.
+// sample returns the first day and the last two.
 func sample(days []Day) []Day {
 	if len(days) <= 3 {
 		return days
@@ -243,7 +243,7 @@ func sample(days []Day) []Day {
 	return []Day{days[0], days[len(days)-2], days[len(days)-1]}
 }
 
-// watchedRows is how many deltas of a day are looked at, from its beginning and its end.
+// watchedRows is how many deltas of a day watched reads from its beginning, and from its end.
 const watchedRows = 5000
 
 func (f *etcdSurvey) watched(ctx context.Context, d *Day, streams []*Stream, since time.Time, w *watcher) error {
@@ -251,7 +251,7 @@ func (f *etcdSurvey) watched(ctx context.Context, d *Day, streams []*Stream, sin
 	for i, s := range streams {
 		ids[i] = s.ID
 	}
-	// Recovered deltas say nothing: each watch catches up by itself.
+	// Recovered deltas prove nothing: each watch catches up on its own.
 	rows, err := f.view.db.Query(ctx, `
 		SELECT stream, observed_at, rv FROM kuberewind.record_deltas
 		WHERE cluster = $1 AND observed_at BETWEEN $2 AND $3 AND (seq < $4 OR seq > $5) AND observed_at >= $6
@@ -270,7 +270,7 @@ func (f *etcdSurvey) watched(ctx context.Context, d *Day, streams []*Stream, sin
 	return nil
 }
 
-// ties are streams that are known to be numbered by one etcd (a union-find).
+// ties joins the streams that one etcd is known to number (a union-find).
 type ties map[int32]int32
 
 func newTies(streams []*Stream) ties {

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// printCluster prints all objects that lived ten minutes ago, out of the embedded database of a recorder.
+// printCluster prints all objects that lived ten minutes ago, from the embedded database of a recorder.
 func printCluster(ctx context.Context) error {
 	dir := filepath.Join(os.Getenv("HOME"), ".local/share/kuberewind/postgres")
 	record, err := history.Open(ctx, "host="+dir+"/run user=kuberewind dbname=kuberewind passfile="+dir+"/pgpass", history.Options{})
@@ -29,7 +29,7 @@ func printCluster(ctx context.Context) error {
 	return err
 }
 
-// The embedded database is reached through its socket, while a recorder runs.
+// The example opens the embedded database through its socket while a recorder runs.
 func ExampleOpen() {
 	if err := printCluster(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -7,9 +7,11 @@ import (
 	"slices"
 )
 
-// Owners gives the owners of lives that have any, by their first version on record. They stand in lives, so no version is read.
+// Owners yields the owners of the lives that have any, as of their first version on record. The table of lives holds them,
+// so Owners reads no version.
 //
-// A life may have begun before the first delta that is left. Package verify cannot compare its owners then, so its first version on record is read.
+// There is one exception. If a life began before the first remaining delta, package verify cannot compare its owners.
+// Owners then reads its first version on record.
 func (k Kinship) Owners(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := k.owners(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
@@ -39,7 +41,7 @@ func (k Kinship) owners(ctx context.Context, lives []Life, give func(Relation) b
 	return err
 }
 
-// byBegin parts lives by a seq.
+// byBegin divides lives by whether they began before a seq.
 func byBegin(lives []Life, seq int64) (before, since []Life) {
 	for _, l := range lives {
 		if l.ObjectID < seq {

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// owned gives a version with owners, of which the last is the controller.
+// owned returns a version with owners; the last one is the controller.
 func (b *book) owned(it postgres.Item, owners ...string) postgres.Item {
 	b.t.Helper()
 	references := make([]string, len(owners))
@@ -44,7 +44,7 @@ func ownersOf(t *testing.T, r *Record) map[string][]string {
 	return found
 }
 
-func TestOwnersStandInLivesButForThoseThatBeganBeforeTheRecord(t *testing.T) {
+func TestOwnersReadsLivesUnlessTheyBeganBeforeTheRecord(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.owned(b.set(0, "a", "old", "1"), "first"), b.set(0, "a", "none", "1"))
 	b.Now = b.Now.AddDate(0, 0, 1)
@@ -60,7 +60,7 @@ func TestOwnersStandInLivesButForThoseThatBeganBeforeTheRecord(t *testing.T) {
 	require.Equal(t, map[string][]string{"old": {"second"}, "new": {"noted"}}, ownersOf(t, r), "the first day was dropped")
 }
 
-func TestAdoptionsAreFoundByTheirIndex(t *testing.T) {
+func TestAdoptionsUsesItsIndex(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "adopted", "1"), b.set(0, "a", "other", "1"))
 	for i := range 300 {
@@ -80,7 +80,7 @@ func TestAdoptionsAreFoundByTheirIndex(t *testing.T) {
 	require.Equal(t, 1, count)
 }
 
-func TestLivesThatDoNotReferToAnObjectAreLeftOut(t *testing.T) {
+func TestMayReferToExcludesUnrelatedLives(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "old", "1"), b.set(0, "a", "web", "1"))
 	b.Now = b.Now.AddDate(0, 0, 1)
@@ -106,5 +106,5 @@ func TestLivesThatDoNotReferToAnObjectAreLeftOut(t *testing.T) {
 	for _, sql := range []string{`DROP TABLE kuberewind.deltas_p20260310`, `DELETE FROM kuberewind.days WHERE day = '2026-03-10'`} {
 		b.DB.Exec(t, sql)
 	}
-	require.Equal(t, append([]string{"old", "web", "owned"}, events...), refers(now), "the owners of the first two are not known any more")
+	require.Equal(t, append([]string{"old", "web", "owned"}, events...), refers(now), "the owners of the first two are no longer known")
 }

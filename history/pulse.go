@@ -8,25 +8,27 @@ import (
 )
 
 const (
-	// LagWithin is how far a record may be behind its cluster without a word. A recorder says each second that it records, also while
-	// nothing happens.
+	// LagWithin is how far a record may be behind its cluster before Condition reports it. A recorder reports every second
+	// that it records, even if nothing happens.
 	LagWithin = 10 * time.Second
-	// QuietWithin is how long a recorder that sees its cluster may commit nothing: servers send each stream a bookmark every minute.
+	// QuietWithin is how long a recorder that sees its cluster may commit nothing: servers send each stream a bookmark
+	// every minute.
 	QuietWithin = 2 * time.Minute
 )
 
-// A Pulse says whether a record goes on.
+// A Pulse says whether a recorder still writes the record.
 type Pulse struct {
 	Batch       int64     // number of the last commit, 0 before the first
-	ObservedAt  time.Time // until when the recorder was watching by then
-	CommittedAt time.Time // when that was, by the clock of the recorder; zero if it is not known
-	Recorder    string    // the one that was last chosen to record, "" if none was
-	ChosenAt    time.Time // when it last said that it is the one, by the clock of the database; zero if it has ended
-	RenewedAt   time.Time // the same, zero if the last commit is not its own
+	ObservedAt  time.Time // until when the recorder was watching, as of that commit
+	CommittedAt time.Time // when the recorder committed, by its own clock; zero if unknown
+	Recorder    string    // the recorder that was last elected, "" if none was
+	ChosenAt    time.Time // when that recorder last renewed its lease, by the clock of the database; zero if it has ended
+	RenewedAt   time.Time // the same; zero if the last commit is not its own
 	Now         time.Time // by the clock of the database
 }
 
-// Pulse reads whether the record goes on. A recorder that has committed nothing yet may not have seen what happened before it.
+// Pulse reads whether a recorder still writes the record. If the elected recorder has committed nothing yet, changes before
+// its start may still be missing.
 func (c Commits) Pulse(ctx context.Context) (p Pulse, err error) {
 	var committed, chosen, renewed *time.Time
 	err = c.view.db.QueryRow(ctx, `
@@ -37,25 +39,26 @@ func (c Commits) Pulse(ctx context.Context) (p Pulse, err error) {
 		LEFT JOIN kuberewind.recorders l ON l.cluster = $2
 		WHERE h.cluster = $1`, c.view.cluster.Number, c.view.cluster.Name).Scan(&p.Batch, &p.ObservedAt, &committed, &p.Recorder, &chosen, &renewed, &p.Now)
 	if err != nil {
-		return Pulse{}, fmt.Errorf("read whether the record goes on: %w", err)
+		return Pulse{}, fmt.Errorf("read the state of the recorder: %w", err)
 	}
 	p.ObservedAt, p.CommittedAt, p.ChosenAt, p.RenewedAt, p.Now = p.ObservedAt.UTC(), timeOf(committed), timeOf(chosen), timeOf(renewed), p.Now.UTC()
 	return p, nil
 }
 
-// A Condition says how a record goes on.
+// A Condition says whether a recorder keeps the record up to date.
 type Condition string
 
-// The conditions.
+// These are the conditions.
 const (
 	Following Condition = "following" // the record is at most LagWithin behind its cluster
-	Behind    Condition = "behind"    // the last commit came later than that after what it records
-	Quiet     Condition = "quiet"     // the recorder runs, and has committed nothing for QuietWithin. Perhaps it cannot reach the cluster
-	Starting  Condition = "starting"  // a recorder was chosen, and has committed nothing yet
-	Stopped   Condition = "stopped"   // nobody records
+	Behind    Condition = "behind"    // the last commit came more than LagWithin after the changes in it
+	Quiet     Condition = "quiet"     // the recorder runs, but has committed nothing for QuietWithin; perhaps it cannot reach the cluster
+	Starting  Condition = "starting"  // a recorder was elected, and has committed nothing yet
+	Stopped   Condition = "stopped"   // no recorder runs
 )
 
-// Condition is that of the record when the pulse was read so long ago. It compares the clock of the recorder with that of the database.
+// Condition returns the condition of the record. The pulse was read the duration ago before now. Condition compares the
+// recorder's clock with the database's.
 func (p Pulse) Condition(ago time.Duration) Condition {
 	now := p.Now.Add(ago)
 	said := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) <= LagWithin }
@@ -72,16 +75,17 @@ func (p Pulse) Condition(ago time.Duration) Condition {
 	return Following
 }
 
-// Committed is when the last commit was, by the clock of the recorder.
+// Committed returns when the recorder made the last commit, by its own clock.
 func (p Pulse) Committed() time.Time { return cmp.Or(p.CommittedAt, p.ObservedAt) }
 
-// Lag is how long after what it records the last commit came.
+// Lag returns how long after its changes the last commit came.
 func (p Pulse) Lag() time.Duration { return p.Committed().Sub(p.ObservedAt) }
 
-// Quiet is for how long nothing was committed. The pulse was read so long ago.
+// Quiet returns for how long the recorder has committed nothing. The pulse was read the duration ago before now.
 func (p Pulse) Quiet(ago time.Duration) time.Duration { return p.Now.Add(ago).Sub(p.Committed()) }
 
-// Outdated says why the cluster may have changed since the last commit, "" if the record follows it. The pulse was read so long ago.
+// Outdated returns why the cluster may have changed since the last commit, "" if the record follows it. The pulse was read
+// the duration ago before now.
 func (p Pulse) Outdated(ago time.Duration) string {
 	var why string
 	switch p.Condition(ago) {

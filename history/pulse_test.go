@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
-func TestAPulseSaysHowTheRecordGoesOn(t *testing.T) {
+func TestAPulseHasTheConditionOfTheRecord(t *testing.T) {
 	now := booktest.Noon
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	last := Pulse{Recorder: "host/1", ObservedAt: before(time.Minute), CommittedAt: before(time.Minute), ChosenAt: before(time.Second), RenewedAt: before(time.Second), Now: now}

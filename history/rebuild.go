@@ -13,46 +13,47 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
-// A rebuilding is a Rebuild on its way.
+// A rebuilding is the state of one Rebuild.
 type rebuilding struct {
-	view    *view // through the pool
-	log     *slog.Logger
-	point   Point
-	scope   Scope
-	options RebuildOptions
-	emit    func(Object) error
-	streams streamSet
-	workers int
-	heirs   map[checkpoint.Key]int64 // of names, the last life of those that were caught up on and began by the point
+	view       *view // through the pool
+	log        *slog.Logger
+	point      Point
+	scope      Scope
+	options    RebuildOptions
+	emit       func(Object) error
+	streams    streamSet
+	workers    int
+	successors map[checkpoint.Key]int64 // by name, the last recovered life that began by the point
 
 	objects, damaged atomic.Int64
 	progress         sync.Mutex // held while Progress is called
 	stats            RebuildStats
 
-	mu    sync.Mutex // protects doubt
-	doubt []target   // objects that the checkpoint and the tail do not give: they are folded from the deltas alone
+	mu     sync.Mutex // protects refold
+	refold []target   // objects to fold from the deltas alone, because the checkpoint and the tail do not suffice
 }
 
-// Rebuild gives every object of a scope that was live at the point, in no order. emit is called from several goroutines at once.
+// Rebuild calls emit with every object of a scope that was live at the point, in no order. It calls emit from several
+// goroutines at once.
 //
-// It starts from the newest checkpoint at or before the point, and folds the deltas after it. For single objects, and if there
-// is no checkpoint, it folds each object from its deltas; the result is the same. RebuildOptions.Damaged receives an object
-// that does not fold to its digest; without it, a *DamagedError ends the rebuild. A *MissingDayError says that a needed day's
-// partition is gone.
+// It starts from the newest checkpoint at or before the point, and folds the later deltas onto it. For single objects, and
+// if there is no checkpoint, it folds each object from its deltas; the result is the same. RebuildOptions.Damaged receives
+// each object that does not fold to its digest; if it is nil, a *DamagedError ends the rebuild. A *MissingDayError says
+// that the partition of a needed day is gone.
 func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOptions, emit func(Object) error) (RebuildStats, error) {
 	if p.RV != "" && p.streams == nil {
 		return RebuildStats{}, errors.New("rebuild: a point by resource version has to come from Resolve")
 	}
 	b := &rebuilding{view: r.view, log: r.log, point: p, scope: scope, options: o, emit: emit, workers: runtime.GOMAXPROCS(0)}
 	var later *search
-	// One state of the record: a checkpoint may be dropped while it is read.
+	// All reads are within one state of the record: a recorder may drop a checkpoint while it is read.
 	err := r.view.atOnce(ctx, func(v *view) (err error) {
 		later, err = b.run(ctx, v)
 		return err
 	})
 	if err == nil && later != nil {
-		// Rows up to a seq do not change, so several connections see one state too. None is held meanwhile: rebuilds side by side would wait
-		// for each other's.
+		// Rows up to a seq do not change, so several connections see one state, too. The rebuild must not hold a connection
+		// meanwhile: concurrent rebuilds would wait for each other's connections.
 		err = b.findAll(ctx, r.view, b.workers, later)
 	}
 	b.stats.Objects, b.stats.Damaged = b.objects.Load(), b.damaged.Load()
@@ -62,13 +63,13 @@ func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOpt
 	return b.stats, nil
 }
 
-// A search is for objects that are folded from their deltas alone.
+// A search is the set of objects to fold from their deltas alone.
 type search struct {
 	lives   map[int64]*Life
 	targets []target
 }
 
-// run gives what it can within the transaction of a view, and returns what is better found by several connections.
+// run emits what it can within the transaction of a view. It returns the search that several connections do faster.
 func (b *rebuilding) run(ctx context.Context, v *view) (later *search, err error) {
 	if b.streams, err = v.readStreams(ctx); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (b *rebuilding) run(ctx context.Context, v *view) (later *search, err error
 	return nil, b.findAll(ctx, v, 1, found)
 }
 
-func (b *rebuilding) tell(stage string, done, total int64) {
+func (b *rebuilding) report(stage string, done, total int64) {
 	if b.options.Progress == nil {
 		return
 	}
@@ -103,7 +104,7 @@ func (b *rebuilding) give(o *Object) error {
 	return b.emit(*o)
 }
 
-func (b *rebuilding) hurt(d *DamagedError) error {
+func (b *rebuilding) reportDamaged(d *DamagedError) error {
 	b.damaged.Add(1)
 	if b.options.Damaged == nil {
 		return d
@@ -112,11 +113,11 @@ func (b *rebuilding) hurt(d *DamagedError) error {
 	return nil
 }
 
-// doubted puts an object aside.
-func (b *rebuilding) doubted(id, bound int64) {
+// foldLater keeps an object to fold from its deltas alone.
+func (b *rebuilding) foldLater(id, bound int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.doubt = append(b.doubt, target{id: id, bound: bound})
+	b.refold = append(b.refold, target{id: id, bound: bound})
 }
 
 func (b *rebuilding) inScope(stream int32, namespace, name string) bool {

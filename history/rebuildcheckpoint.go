@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// newest finds the checkpoint to start from, or nil.
+// newest returns the checkpoint to start from, or nil.
 func (b *rebuilding) newest(ctx context.Context, v *view) (*checkpoint.Saved, error) {
 	extent, err := v.extent(ctx)
 	if err != nil {
@@ -30,12 +30,12 @@ func (b *rebuilding) newest(ctx context.Context, v *view) (*checkpoint.Saved, er
 
 func (b *rebuilding) fromCheckpoint(ctx context.Context, v *view, from *checkpoint.Saved) error {
 	b.stats.Checkpoint = from.Info.Seq
-	t, err := readTail(ctx, v, &b.point, b.scope, from.Info.Seq, func(n int64) { b.tell("deltas", n, 0) })
+	t, err := readTail(ctx, v, &b.point, b.scope, from.Info.Seq, func(n int64) { b.report("deltas", n, 0) })
 	if err != nil {
 		return err
 	}
 	b.stats.Tail = t.rows
-	if err := b.inherit(ctx, v, t); err != nil {
+	if err := b.findSuccessors(ctx, v, t); err != nil {
 		return err
 	}
 	if err := b.decode(ctx, from, t); err != nil {
@@ -44,22 +44,22 @@ func (b *rebuilding) fromCheckpoint(ctx context.Context, v *view, from *checkpoi
 	if err := b.foldNew(ctx, v, t); err != nil {
 		return err
 	}
-	if len(b.doubt) == 0 {
+	if len(b.refold) == 0 {
 		return nil
 	}
-	ids := make([]int64, len(b.doubt))
-	for i, d := range b.doubt {
+	ids := make([]int64, len(b.refold))
+	for i, d := range b.refold {
 		ids[i] = d.id
 	}
 	lives, err := v.identities(ctx, b.streams, ids)
 	if err != nil {
 		return err
 	}
-	return b.findAll(ctx, v, 1, &search{lives: lives, targets: b.doubt})
+	return b.findAll(ctx, v, 1, &search{lives: lives, targets: b.refold})
 }
 
-// decode gives the objects of the checkpoint that the tail leaves alone, and folds the others. One goroutine reads blocks, others decode them; no
-// more wait than there are decoders.
+// decode emits the objects of the checkpoint that the tail does not touch, and folds the others. One goroutine reads
+// blocks, and several decode them. At most one block waits for each decoder.
 func (b *rebuilding) decode(ctx context.Context, from *checkpoint.Saved, t *tail) error {
 	decoder := checkpoint.NewDecoder()
 	defer decoder.Close()
@@ -84,11 +84,11 @@ func (b *rebuilding) decode(ctx context.Context, from *checkpoint.Saved, t *tail
 					return fmt.Errorf("checkpoint %d: %w", from.Info.Seq, err)
 				}
 				for i := range records {
-					if err := b.saved(&records[i], t, from.Info.Seq); err != nil {
+					if err := b.emitSaved(&records[i], t, from.Info.Seq); err != nil {
 						return err
 					}
 				}
-				b.tell("objects", b.objects.Load(), from.Info.Objects)
+				b.report("objects", b.objects.Load(), from.Info.Objects)
 			}
 			return nil
 		})
@@ -96,10 +96,10 @@ func (b *rebuilding) decode(ctx context.Context, from *checkpoint.Saved, t *tail
 	return work.Wait()
 }
 
-// saved gives one object of a checkpoint without comparing it once more. Its text was compared with the digest of its last row
-// when the checkpoint was made. Its block was compared with the block's digest before use. An object that was damaged when the
-// checkpoint was made has no text in it, and its last row is not known.
-func (b *rebuilding) saved(s *checkpoint.Record, t *tail, made int64) error {
+// emitSaved emits one object of a checkpoint without comparing its digest again. The maker compared the text with the
+// digest of its last row. The reader compared the block with the block's digest before use. An object that was damaged when
+// the checkpoint was made has no text in it, and its last row is not known.
+func (b *rebuilding) emitSaved(s *checkpoint.Record, t *tail, made int64) error {
 	if !b.inScope(s.Stream, s.Namespace, s.Name) {
 		return nil
 	}
@@ -112,14 +112,14 @@ func (b *rebuilding) saved(s *checkpoint.Record, t *tail, made int64) error {
 		RV: s.RV, Version: s.Version, Doc: s.Doc,
 	}
 	switch {
-	case b.heirs[s.Key()] > s.ObjectID:
+	case b.successors[s.Key()] > s.ObjectID:
 		if changed != nil {
 			changed.seen = true
 		}
 		return nil
 	case changed == nil || !changed.touched():
 		if len(s.Doc) == 0 {
-			b.doubted(s.ObjectID, made)
+			b.foldLater(s.ObjectID, made)
 			return nil
 		}
 		return b.give(&object)
@@ -128,23 +128,23 @@ func (b *rebuilding) saved(s *checkpoint.Record, t *tail, made int64) error {
 		return nil
 	}
 	changed.seen = true
-	return b.folded(&object, changed, s.Doc)
+	return b.emitFolded(&object, changed, s.Doc)
 }
 
-// folded gives an object that the tail changed.
-func (b *rebuilding) folded(object *Object, changed *tailObject, before patch.Doc) error {
+// emitFolded folds and emits an object that the tail changed.
+func (b *rebuilding) emitFolded(object *Object, changed *tailObject, before patch.Doc) error {
 	last := changed.last()
 	doc, err := changed.fold(before)
 	if err != nil {
-		b.doubted(object.ObjectID, last.seq)
-		return nil //nolint:nilerr // it is folded again, step by step, and told then
+		b.foldLater(object.ObjectID, last.seq)
+		return nil //nolint:nilerr // it is folded again later, step by step, and reported then
 	}
 	object.Doc, object.Seq, object.ObservedAt, object.OccurredAt = doc, last.seq, last.observed.UTC(), last.occurred.UTC()
 	object.RV, object.Version = last.rv, last.version
 	return b.give(object)
 }
 
-// foldNew gives the objects that began in the tail.
+// foldNew emits the objects that began in the tail.
 func (b *rebuilding) foldNew(ctx context.Context, v *view, t *tail) error {
 	var ids []int64
 	for id, o := range t.objects {
@@ -164,14 +164,14 @@ func (b *rebuilding) foldNew(ctx context.Context, v *view, t *tail) error {
 			for _, id := range chunk {
 				changed := t.objects[id]
 				life := lives[id]
-				if b.outlived(life) {
+				if b.replaced(life) {
 					continue
 				}
 				if life == nil {
 					life = &Life{ObjectID: id, Stream: b.streams.byID[changed.last().stream]}
 				}
 				object := life.object()
-				if err := b.folded(&object, changed, nil); err != nil {
+				if err := b.emitFolded(&object, changed, nil); err != nil {
 					return err
 				}
 			}

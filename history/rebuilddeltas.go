@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// fromDeltas finds the objects that were live.
+// fromDeltas finds the objects that were live at the point.
 func (b *rebuilding) fromDeltas(ctx context.Context, v *view) (*search, error) {
 	bounds, err := b.caughtUp(ctx, v)
 	if err != nil {
@@ -41,17 +41,17 @@ func (b *rebuilding) fromDeltas(ctx context.Context, v *view) (*search, error) {
 		lives[l.ObjectID] = l
 		targets = append(targets, target{id: l.ObjectID, bound: bound})
 		if l.ObjectID > b.point.Seq {
-			b.heir(l)
+			b.addSuccessor(l)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("read the lives of the record: %w", err)
 	}
-	targets = slices.DeleteFunc(targets, func(t target) bool { return b.outlived(lives[t.id]) })
+	targets = slices.DeleteFunc(targets, func(t target) bool { return b.replaced(lives[t.id]) })
 	return &search{lives: lives, targets: targets}, nil
 }
 
-// caughtUp gives, of each object that was caught up on after the point and changed by then, the last delta that belongs to it.
+// caughtUp returns the last delta that belongs to the point, for each object with recovered deltas after the point's seq.
 func (b *rebuilding) caughtUp(ctx context.Context, v *view) (map[int64]int64, error) {
 	bounds := make(map[int64]int64)
 	if b.point.Until <= b.point.Seq {
@@ -80,13 +80,13 @@ func (b *rebuilding) caughtUp(ctx context.Context, v *view) (map[int64]int64, er
 			bounds[id] = seq
 			return nil
 		}); err != nil {
-			return nil, fmt.Errorf("read what was caught up on: %w", err)
+			return nil, fmt.Errorf("read the recovered deltas: %w", err)
 		}
 	}
 	return bounds, nil
 }
 
-// findAll folds objects from their deltas and gives the living ones.
+// findAll folds objects from their deltas and emits those that live.
 func (b *rebuilding) findAll(ctx context.Context, v *view, workers int, s *search) error {
 	lives, targets := s.lives, s.targets
 	if len(targets) == 0 {
@@ -109,7 +109,7 @@ func (b *rebuilding) findAll(ctx context.Context, v *view, workers int, s *searc
 	find := finder{view: v, rv: b.point.RV, workers: workers}
 	total := int64(len(targets))
 	missing, err := find.find(ctx, targets, days, func(last *lastVersion) error {
-		b.tell("objects", b.objects.Load(), total)
+		b.report("objects", b.objects.Load(), total)
 		return b.found(lives[last.id], last)
 	})
 	if err != nil {
@@ -123,10 +123,10 @@ func (b *rebuilding) found(l *Life, v *lastVersion) error {
 		l = &Life{ObjectID: v.id}
 	}
 	if v.kind == delta.NumberDeleted {
-		return nil // also where its last version is not on the same day
+		return nil // also if its last version is on another day
 	}
 	if v.err != nil {
-		return b.hurt(&DamagedError{Seq: v.seq, ObjectID: v.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: v.seq, Err: v.err})
+		return b.reportDamaged(&DamagedError{Seq: v.seq, ObjectID: v.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: v.seq, Err: v.err})
 	}
 	object := l.object()
 	object.Seq, object.RV, object.Version, object.Doc = v.seq, v.rv, v.version, v.doc
@@ -134,15 +134,15 @@ func (b *rebuilding) found(l *Life, v *lastVersion) error {
 	return b.give(&object)
 }
 
-// notFound reports objects that lived, and that have no row. By resource version that may be right: a list between showed them
-// first, in a later version.
+// notFound reports objects that lived, but have no row. For a point by resource version that may be right: a list may have
+// shown them first in a later version.
 func (b *rebuilding) notFound(lives map[int64]*Life, missing []target) error {
 	for _, t := range missing {
 		l := lives[t.id]
 		if l == nil || l.ObjectID > b.point.sure(b.scope) {
 			continue
 		}
-		err := b.hurt(&DamagedError{Seq: l.ObjectID, ObjectID: t.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: l.ObjectID, Err: ErrNoKeyframe})
+		err := b.reportDamaged(&DamagedError{Seq: l.ObjectID, ObjectID: t.id, Stream: l.Stream, Namespace: l.Namespace, Name: l.Name, Root: l.ObjectID, Err: ErrNoKeyframe})
 		if err != nil {
 			return err
 		}

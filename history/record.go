@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// ErrNoCluster says that the record holds no cluster, or none of the name that was given.
+	// ErrNoCluster says that the record holds no cluster, or none with the given name.
 	ErrNoCluster = errors.New("the record holds no such cluster")
 	// ErrManyClusters says that the record holds several clusters and none was named.
 	ErrManyClusters = errors.New("the record holds several clusters")
@@ -25,27 +25,27 @@ var (
 	ErrEmpty = errors.New("nothing is recorded yet")
 )
 
-// Options say which record is opened.
+// Options select the record that Open opens.
 type Options struct {
-	Cluster string       // name of the cluster; "" if the record holds one only
-	Log     *slog.Logger // nil means nobody
+	Cluster string       // name of the cluster; "" if the record holds only one
+	Log     *slog.Logger // nil discards all messages
 }
 
-// A Cluster is one whose record the database holds.
+// A Cluster is a cluster whose record the database holds.
 type Cluster struct {
 	Number int32
 	Name   string
-	UID    string // of its namespace kube-system
+	UID    string // UID of its namespace kube-system
 }
 
-// A Record is the record of one cluster. Its methods may be called from many goroutines.
+// A Record is the record of one cluster. Several goroutines may call its methods at once.
 type Record struct {
 	view *view // through the pool
 	log  *slog.Logger
 }
 
-// Open opens the record that a PostgreSQL URL leads to. The error is ErrNoCluster, ErrManyClusters, one of migrations.ErrMissing,
-// ErrUnreleased, ErrOlder and ErrNewer, or one of the database's.
+// Open opens the record at a PostgreSQL URL. The error is ErrNoCluster, ErrManyClusters, one of migrations.ErrMissing,
+// ErrUnreleased, ErrOlder and ErrNewer, or an error of the database.
 func Open(ctx context.Context, url string, o Options) (*Record, error) {
 	pool, err := newPool(ctx, url)
 	if err != nil {
@@ -81,7 +81,8 @@ func newRecord(pool *pgxpool.Pool, cluster Cluster, log *slog.Logger) *Record {
 	return &Record{view: newView(pool, cluster), log: log}
 }
 
-// Of gives the record of a cluster that is read through a pool of its owner's: it is the owner who closes that. The schema is not looked at.
+// Of returns the record of a cluster, read through the caller's pool. The caller closes the pool. Of does not check the
+// schema.
 func Of(pool *pgxpool.Pool, cluster Cluster) *Record { return newRecord(pool, cluster, nil) }
 
 func chosen(found []Cluster, name string) (Cluster, error) {
@@ -98,13 +99,13 @@ func chosen(found []Cluster, name string) (Cluster, error) {
 	case name != "":
 		return Cluster{}, fmt.Errorf("%w: %q; it holds %s", ErrNoCluster, name, strings.Join(names, ", "))
 	case len(found) > 1:
-		return Cluster{}, fmt.Errorf("%w: say which one, of %s", ErrManyClusters, strings.Join(names, ", "))
+		return Cluster{}, fmt.Errorf("%w: name one of %s", ErrManyClusters, strings.Join(names, ", "))
 	}
 	return found[0], nil
 }
 
-// newPool makes connections that only read, and plan a statement for its parameters. A plan for any parameters would have to
-// hold every partition. A query fails if its server has gone, but not because it takes long.
+// newPool returns a pool whose connections only read, and plan each statement for its actual parameters. A generic plan
+// would have to include every partition. A query fails if its server is gone, but not because it takes long.
 func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgdial.ParseConfig(url)
 	if err != nil {
@@ -133,10 +134,10 @@ func prepareSession(parameters map[string]string) {
 // Close closes the connections to the database. It must not be called while another method runs.
 func (r *Record) Close() { r.view.pool.Close() }
 
-// Cluster says whose record it is.
+// Cluster returns the cluster of the record.
 func (r *Record) Cluster() Cluster { return r.view.cluster }
 
-// Pool is what the record is read through. Its connections only read.
+// Pool returns the pool that the record is read through. Its connections only read.
 func (r *Record) Pool() *pgxpool.Pool { return r.view.pool }
 
 // Clusters lists the clusters of a database, by name.
@@ -162,20 +163,20 @@ func clusters(ctx context.Context, db querier) ([]Cluster, error) {
 	})
 }
 
-// An Extent is what a record spans.
+// An Extent is the range of seqs and times that a record covers.
 type Extent struct {
 	FirstSeq, LastSeq int64
 	FirstAt           time.Time // observed_at of the first delta
-	LastAt            time.Time // until when the recorder was watching: of the last commit, which need not hold a delta
+	LastAt            time.Time // observed_at of the last commit, which may have no deltas: the recorder was watching until then
 
-	// From WholeSeq and WholeAt on, the state of every object is known. They are the first delta or, if the days before were
-	// dropped (Pruned), the first complete sweep after them.
+	// The state of every object is known from WholeSeq and WholeAt on. They name the first delta. If earlier days were
+	// dropped (Pruned), they name the first complete sweep after them.
 	WholeSeq int64
 	WholeAt  time.Time
 	Pruned   bool
 }
 
-// Extent says what the record spans. FirstSeq is 0 if nothing is recorded yet.
+// Extent returns the range that the record covers. FirstSeq is 0 if nothing is recorded yet.
 func (r *Record) Extent(ctx context.Context) (Extent, error) { return r.view.extent(ctx) }
 
 // Checkpoints lists the checkpoints of the record, newest first.

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestARecordIsOpenedByTheNameOfItsCluster(t *testing.T) {
+func TestOpenSelectsAClusterByName(t *testing.T) {
 	b := newBook(t, 1)
 	_, err := Open(t.Context(), b.DB.URL(), Options{Cluster: "other"})
 	require.ErrorIs(t, err, ErrNoCluster)
@@ -37,8 +37,8 @@ func TestARecordIsOpenedByTheNameOfItsCluster(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
-// Their names tell a server's sessions apart, when it is asked what has become of one that it says nothing to.
-func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
+// pgdial asks the server about a silent session by its application_name, so each session needs its own.
+func TestEachConnectionHasItsOwnApplicationName(t *testing.T) {
 	b := newBook(t, 1)
 	r := b.record(t)
 	names := map[string]bool{}
@@ -54,7 +54,7 @@ func TestEachConnectionIsAskedAboutByANameOfItsOwn(t *testing.T) {
 	require.Len(t, names, 2)
 }
 
-func TestADatabaseWithoutARecordIsRefused(t *testing.T) {
+func TestOpenRefusesAnOlderOrUnreleasedSchema(t *testing.T) {
 	b := newBook(t, 0)
 	for version, want := range map[string]error{"110": migrations.ErrOlder, "105": migrations.ErrUnreleased} {
 		b.DB.Exec(t, `CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN `+version)
@@ -92,10 +92,10 @@ func TestAnAuditorReadsEverythingAndWritesNothing(t *testing.T) {
 	if err == nil {
 		stranger.Close()
 	}
-	require.ErrorContains(t, err, migrations.AuditorRole, "who may not is told what is missing")
+	require.ErrorContains(t, err, migrations.AuditorRole, "the error names the missing role")
 }
 
-func TestFollowingGivesWhatIsThereAndWhatComes(t *testing.T) {
+func TestFollowYieldsExistingAndNewDeltas(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
 	r := b.record(t)
@@ -149,7 +149,7 @@ func TestALongLifeIsReadInBatches(t *testing.T) {
 	require.Equal(t, map[string]string{"1 a/x": string(b.pages[9_875].thing.Content)}, got)
 }
 
-func TestTwoLivesOfOneNameAreTwoLives(t *testing.T) {
+func TestTwoLivesOfOneNameStaySeparate(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.remove(0, "a", "x"), b.set(0, "a", "x", `2`))
 	r := b.record(t)
@@ -163,7 +163,7 @@ func TestTwoLivesOfOneNameAreTwoLives(t *testing.T) {
 	require.NotEqual(t, lives[0].UID, lives[1].UID)
 }
 
-func TestTheResourceVersionOfAStreamAtAPoint(t *testing.T) {
+func TestStreamRVReturnsTheResourceVersionAtAPoint(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "x", `1`))                                                                  // 11
 	b.commit(b.set(1, "a", "x", `1`))                                                                  // 12
@@ -183,7 +183,7 @@ func TestTheResourceVersionOfAStreamAtAPoint(t *testing.T) {
 	}
 }
 
-func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
+func TestDiscoveryReturnsTheRecordedDocumentOfTheTime(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	r := b.record(t)
@@ -191,7 +191,7 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Resource{{
 		Group: "example.com", Version: "v1", Resource: "things0", Kind: "Thing", Singular: "thing", Verbs: []string{"list", "watch"}, Namespaced: true, Preferred: true,
-	}}, resources, "made do with streams")
+	}}, resources, "derived from the streams")
 
 	text := func(version string) []byte {
 		return []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":"apps"},"versions":[
@@ -212,7 +212,7 @@ func TestDiscoveryIsWhatTheServerSaidAtThatTime(t *testing.T) {
 	}
 }
 
-func TestADocumentIsReadAsItWasAtThatTimeWithoutThoseThatShareItsBeginning(t *testing.T) {
+func TestDocumentReturnsOnlyTheExactPathAtThatTime(t *testing.T) {
 	b := newBook(t, 1)
 	first := b.Now
 	say := func(path, text string) {
@@ -249,7 +249,7 @@ func TestADocumentIsReadAsItWasAtThatTimeWithoutThoseThatShareItsBeginning(t *te
 	}
 }
 
-// days is a record of five days: an object that changes on each, and one that does only on the first.
+// days returns a record of five days: x changes on each day, and still changes only on the first.
 func days(t *testing.T) *book {
 	b := newBook(t, 1)
 	b.days()
@@ -265,7 +265,7 @@ func (b *book) days() {
 	}
 }
 
-func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
+func TestAMissingDayIsAnErrorOnlyIfItIsNeeded(t *testing.T) {
 	b := days(t) // seq 1 to 3 on the first day, two on each after
 	r := b.record(t)
 	b.DB.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`)
@@ -288,15 +288,15 @@ func TestAMissingDayIsNamedWhereItIsNeeded(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	p := resolved(t, r, AtSeq(5), Scope{})
 	got, _ := rebuilt(t, r, p, Scope{}, RebuildOptions{})
-	require.Equal(t, b.liveAt(bySeq(5)), got, "an instant before does not need it")
+	require.Equal(t, b.liveAt(bySeq(5)), got, "an earlier instant does not need it")
 	p = resolved(t, r, AtSeq(11), Scope{})
 	got, _ = rebuilt(t, r, p, Scope{Name: "x"}, RebuildOptions{})
-	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.Content)}, got, "nor an object that has changed since")
+	require.Equal(t, map[string]string{"1 a/x": string(b.pages[10].thing.Content)}, got, "an object that changed later does not need it")
 	_, err = r.Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
-	require.ErrorAs(t, err, &missing, "one that may have changed on it does")
+	require.ErrorAs(t, err, &missing, "an object that may have changed that day needs it")
 }
 
-func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
+func TestADamagedRowIsReportedAndTheOthersAreRead(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`), b.set(0, "a", "x", `3`), b.set(0, "a", "y", `2`))
 	c := b.checkpointer(t, checkpoint.Options{})
@@ -318,24 +318,24 @@ func TestADamagedRowIsNamedAndTheOthersCome(t *testing.T) {
 	require.Equal(t, []int64{3, 4}, bad)
 
 	_, err := c.MakeOne(t.Context())
-	require.NoError(t, err, "a damaged object stops no checkpoint")
+	require.NoError(t, err, "a damaged object does not prevent a checkpoint")
 	for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
-		var told []*DamagedError
-		o.Damaged = func(d *DamagedError) { told = append(told, d) }
+		var reported []*DamagedError
+		o.Damaged = func(d *DamagedError) { reported = append(reported, d) }
 		got, stats := rebuilt(t, r, resolved(t, r, AtSeq(5), Scope{}), Scope{}, o)
 		require.Equal(t, map[string]string{"1 a/y": string(b.pages[4].thing.Content)}, got)
 		require.Equal(t, int64(1), stats.Damaged)
-		require.Len(t, told, 1)
-		require.Equal(t, int64(3), told[0].Seq)
-		require.ErrorIs(t, told[0], ErrDigest)
-		require.ErrorContains(t, told[0], "seq 3 of things0.example.com a/x is damaged")
+		require.Len(t, reported, 1)
+		require.Equal(t, int64(3), reported[0].Seq)
+		require.ErrorIs(t, reported[0], ErrDigest)
+		require.ErrorContains(t, reported[0], "seq 3 of things0.example.com a/x is damaged")
 	}
 	_, err = r.Rebuild(t.Context(), resolved(t, r, AtSeq(5), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	var damaged *DamagedError
 	require.ErrorAs(t, err, &damaged)
 }
 
-func TestARebuildIsOfOneStateWhileARecorderWrites(t *testing.T) {
+func TestARebuildReadsOneStateWhileARecorderWrites(t *testing.T) {
 	b := newBook(t, 2)
 	rnd := random(t)
 	b.scribble(rnd, 20)
@@ -349,7 +349,7 @@ func TestARebuildIsOfOneStateWhileARecorderWrites(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestAnErrorOfTheCallerEndsARebuild(t *testing.T) {
+func TestAnErrorOfEmitEndsARebuild(t *testing.T) {
 	b := newBook(t, 1)
 	b.scribble(random(t), 5)
 	r := b.record(t)
@@ -362,7 +362,7 @@ func TestAnErrorOfTheCallerEndsARebuild(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestManyRebuildsAtOnceDoNotWaitForEachOther(t *testing.T) {
+func TestConcurrentRebuildsDoNotWaitForEachOther(t *testing.T) {
 	b := newBook(t, 1)
 	var items []postgres.Item
 	for i := range 2 * lastChunk {

@@ -10,21 +10,21 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Relation says to which other objects a life refers, by its first version on record.
+// A Relation names the other objects that a life refers to, as of its first version on record.
 type Relation struct {
 	Life
 	Owners []string // UIDs of its ownerReferences, the controller first
-	About  string   // of an Event, the UID of what it is about
+	About  string   // for an Event, the UID of the object that it is about
 }
 
-// Kinship says to which other objects lives refer.
+// Kinship finds the other objects that lives refer to.
 type Kinship struct{ view *view }
 
-// Kinship gives what says to which other objects lives refer.
+// Kinship returns the reader of relations between lives.
 func (r *Record) Kinship() Kinship { return Kinship{view: r.view} }
 
-// Relations gives the relations of lives that refer to another object. Each life costs one look into an index. A day whose
-// partition is gone has none.
+// Relations yields the relations of lives that refer to another object. Each life costs one index lookup. Relations finds
+// nothing on a day whose partition is gone.
 func (k Kinship) Relations(ctx context.Context, lives []Life) iter.Seq2[Relation, error] {
 	return func(yield func(Relation, error) bool) {
 		if err := k.relations(ctx, lives, func(found Relation) bool { return yield(found, nil) }); err != nil {
@@ -56,10 +56,10 @@ func (k Kinship) relations(ctx context.Context, lives []Life, give func(Relation
 	return nil
 }
 
-// relationOf reads the text as it was stored, which is canonical.
+// relationOf reads the stored text, which is canonical.
 func relationOf(object patch.Doc) (r Relation, ok bool) {
 	r.Owners = owner.UIDs(object)
-	// An object with one of these is an Event, of either group. No other kind of Kubernetes has them.
+	// Only Events have one of these fields, in either API group. No other built-in kind has them.
 	involved, _ := textAt(object, "/involvedObject/uid")
 	regarding, _ := textAt(object, "/regarding/uid")
 	r.About = cmp.Or(involved, regarding)

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
-// about is the spec of a thing that is about another one, as an Event is.
+// about returns the spec of an object that is about another one, as an Event is.
 func about(uid string) string { return fmt.Sprintf(`1,"involvedObject":{"uid":%q}`, uid) }
 
 func related(t *testing.T, r *Record, q LifeQuery) (names []string) {
@@ -30,7 +30,7 @@ func related(t *testing.T, r *Record, q LifeQuery) (names []string) {
 	return names
 }
 
-func TestRelationsAreThoseOfTheFirstVersionOnRecord(t *testing.T) {
+func TestRelationsUsesTheFirstVersionOnRecord(t *testing.T) {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "old", about("first")), b.set(0, "a", "none", "1"), b.set(1, "b", "other", about("x")))
 	b.Now = b.Now.AddDate(0, 0, 1)
@@ -53,7 +53,7 @@ func TestRelationsAreThoseOfTheFirstVersionOnRecord(t *testing.T) {
 	require.Equal(t, []string{"brief about x", "new about x", "old about second"}, related(t, r, LifeQuery{Scope: Scope{Namespace: "a"}}), "the first day was dropped")
 }
 
-func TestSomeLivesAreReadAsAllAreAndTheOthersLeftOut(t *testing.T) {
+func TestObjectIDsBoundTheVersionsToTheseLives(t *testing.T) {
 	b := newBook(t, 2)
 	b.scribble(rand.New(rand.NewPCG(3, 4)), 60)
 	r := b.record(t)
@@ -79,7 +79,7 @@ func TestSomeLivesAreReadAsAllAreAndTheOthersLeftOut(t *testing.T) {
 	require.Equal(t, want, got)
 	for v, err := range r.Versions(t.Context(), Query{ObjectIDs: []int64{}}) {
 		require.NoError(t, err)
-		require.Fail(t, "no life was asked for", "seq %d", v.Seq)
+		require.Fail(t, "the query names no life", "seq %d", v.Seq)
 	}
 	after := booktest.Noon.Add(10 * time.Hour)
 	for v, err := range r.Versions(t.Context(), Query{ObjectIDs: ids, From: after}) {

@@ -11,11 +11,11 @@ import (
 )
 
 // Resolve finds an instant in the record, for a scope. The point's notes say how far to trust the answer. The error is
-// ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or one of the database's.
+// ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or an error of the database.
 func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
 	var p Point
 	err := r.view.atOnce(ctx, func(v *view) (err error) {
-		f := &pointer{view: v, scope: scope, now: time.Now().UTC(), point: Point{Instant: at}}
+		f := &resolver{view: v, scope: scope, now: time.Now().UTC(), point: Point{Instant: at}}
 		err = f.find(ctx)
 		p = f.point
 		return err
@@ -24,7 +24,7 @@ func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, e
 		err = p.bound(ctx, r.view)
 	}
 	if errors.Is(err, ErrBeforeRecord) {
-		return Point{}, err // which names the instant
+		return Point{}, err // the error names the instant
 	}
 	if err != nil {
 		return Point{}, fmt.Errorf("find %s in the record: %w", at, err)
@@ -32,8 +32,8 @@ func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, e
 	return p, nil
 }
 
-// A pointer finds one point.
-type pointer struct {
+// A resolver finds one point.
+type resolver struct {
 	view   *view // within a transaction
 	scope  Scope
 	extent Extent
@@ -41,7 +41,7 @@ type pointer struct {
 	point  Point
 }
 
-func (f *pointer) find(ctx context.Context) (err error) {
+func (f *resolver) find(ctx context.Context) (err error) {
 	if f.extent, err = f.view.extent(ctx); err != nil {
 		return err
 	}
@@ -49,8 +49,7 @@ func (f *pointer) find(ctx context.Context) (err error) {
 		return fmt.Errorf("%w of cluster %s", ErrEmpty, f.view.cluster.Name)
 	}
 	f.point.recorded = f.extent.LastAt
-	// The remembered streams may be older than this state of the record. They would lack a resource version that has come
-	// since.
+	// The remembered streams may be older than this state of the record. They would lack a newer resource version.
 	if err := f.view.refreshStreams(ctx); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (f *pointer) find(ctx context.Context) (err error) {
 	}
 }
 
-func (f *pointer) note(kind NoteKind, s *Stream, from, to time.Time, format string, args ...any) {
+func (f *resolver) note(kind NoteKind, s *Stream, from, to time.Time, format string, args ...any) {
 	n := Note{Kind: kind, From: from, To: to, Text: fmt.Sprintf(format, args...)}
 	if s != nil {
 		n.Group, n.Resource = s.Group, s.Resource
@@ -72,16 +71,16 @@ func (f *pointer) note(kind NoteKind, s *Stream, from, to time.Time, format stri
 	f.point.Notes = append(f.point.Notes, n)
 }
 
-func (f *pointer) before() error {
+func (f *resolver) before() error {
 	return &BeforeRecordError{Instant: f.point.Instant, FirstAt: f.extent.WholeAt, FirstSeq: f.extent.WholeSeq, Pruned: f.extent.Pruned}
 }
 
-// stamp is a time for people: nobody types microseconds.
+// stamp formats a time for people: they do not type microseconds.
 func stamp(t time.Time) string { return exactly(t.Truncate(time.Millisecond)) }
 
 func exactly(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-func (f *pointer) bySeq(ctx context.Context) error {
+func (f *resolver) bySeq(ctx context.Context) error {
 	p := &f.point
 	p.Seq = f.point.Instant.n
 	if p.Seq < f.extent.WholeSeq {
@@ -98,9 +97,9 @@ func (f *pointer) bySeq(ctx context.Context) error {
 	return f.gapsAt(ctx, p.Time)
 }
 
-func (f *pointer) byTime(ctx context.Context) error {
+func (f *resolver) byTime(ctx context.Context) error {
 	p := &f.point
-	p.Time = times.Later(f.now, f.extent.LastAt) // now is the end of the record, also where the recorder's clock is ahead of this one
+	p.Time = times.Later(f.now, f.extent.LastAt) // now is the end of the record, even if the recorder's clock is ahead of this one
 	switch p.Instant.kind {
 	case instantAgo:
 		p.Time = f.now.Add(-time.Duration(p.Instant.n))
@@ -122,7 +121,7 @@ func (f *pointer) byTime(ctx context.Context) error {
 	return f.gapsAt(ctx, p.Time)
 }
 
-func (f *pointer) afterEnd() {
+func (f *resolver) afterEnd() {
 	p := &f.point
 	if !p.Time.After(f.extent.LastAt) || (p.Instant.IsNow() && f.now.Sub(f.extent.LastAt) < QuietWithin) {
 		return
@@ -130,12 +129,12 @@ func (f *pointer) afterEnd() {
 	f.note(NoteAfterEnd, nil, f.extent.LastAt, time.Time{}, "the record ends at %s: this is its last state", stamp(f.extent.LastAt))
 }
 
-// caughtUpWithin is how long after a pause or an interruption what happened in it may still be coming.
+// caughtUpWithin is how long after a pause or an interruption the record may still receive changes that happened in it.
 const caughtUpWithin = 30 * time.Minute
 
-// caughtUp finds up to where deltas have to be looked for that occurred by the instant and were observed after it. That can be only where the instant
-// is in a pause, or in an interruption of a stream after which nothing was missed.
-func (f *pointer) caughtUp(ctx context.Context) error {
+// caughtUp finds the last seq that may hold deltas that occurred by the instant but were observed after it. There are such
+// deltas only if the instant lies in a pause, or in an interruption of a stream after which nothing was missed.
+func (f *resolver) caughtUp(ctx context.Context) error {
 	p := &f.point
 	var until time.Time
 	pauses, err := f.view.pauses(ctx)
@@ -171,8 +170,8 @@ func (f *pointer) caughtUp(ctx context.Context) error {
 	return err
 }
 
-// gapsAt notes the streams that were not, or not yet, followed at a time.
-func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
+// gapsAt notes the streams that were not followed at a time, or not followed yet.
+func (f *resolver) gapsAt(ctx context.Context, t time.Time) error {
 	gaps, err := f.view.gaps(ctx, f.scope)
 	if err != nil {
 		return err
@@ -191,7 +190,7 @@ func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
 		return err
 	}
 	for _, s := range streams {
-		// One whose first list is not complete has no gap yet.
+		// A stream whose first list is not complete has no gap yet.
 		if s.Position == "" && !noted[s.ID] {
 			f.note(NoteNotYet, s, time.Time{}, time.Time{}, "%s is not recorded yet: its first list is not complete", s)
 		}
@@ -199,7 +198,7 @@ func (f *pointer) gapsAt(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-func (f *pointer) noteGap(g *Gap) {
+func (f *resolver) noteGap(g *Gap) {
 	switch {
 	case g.FromAt.IsZero() && g.ToAt.IsZero():
 		f.note(NoteNotYet, g.Stream, g.FromAt, g.ToAt, "%s was not recorded yet: %s", g.Stream, because(g))

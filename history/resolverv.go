@@ -12,9 +12,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// byRV finds a resource version in each stream of the scope: the deltas before the first that a watch gave beyond it. Rows that
-// lists gave on the way count if they are not beyond it themselves.
-func (f *pointer) byRV(ctx context.Context) error {
+// byRV finds a resource version in each stream of the scope. The deltas before the first watch event beyond it belong to
+// the point. Rows from lists among them count only if they are not beyond it themselves.
+func (f *resolver) byRV(ctx context.Context) error {
 	p := &f.point
 	p.RV = p.Instant.rv
 	streams, err := f.view.streamsIn(ctx, f.scope)
@@ -41,7 +41,7 @@ func (f *pointer) byRV(ctx context.Context) error {
 	}
 	if resources > 1 {
 		f.note(NoteOneEtcd, nil, time.Time{}, time.Time{},
-			"one etcd serves these %d resources: the resource versions that their lists and watches showed lie between each other's in time and in number", resources)
+			"one etcd serves these %d resources: the resource versions in their lists and watches interleave in time and in number", resources)
 	}
 	for i := range gaps {
 		if g := &gaps[i]; compared[g.Stream.ID] {
@@ -59,9 +59,9 @@ func (f *pointer) byRV(ctx context.Context) error {
 	return f.close(ctx, streams, compared)
 }
 
-// dropped refuses a resource version older than every row up to the point where the record is whole. The objects of that
-// version are gone.
-func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
+// dropped refuses a resource version if a row before the record becomes whole is beyond it. Objects of that version were
+// dropped with earlier days.
+func (f *resolver) dropped(ctx context.Context, streams []*Stream) error {
 	if !f.extent.Pruned {
 		return nil
 	}
@@ -83,9 +83,9 @@ func (f *pointer) dropped(ctx context.Context, streams []*Stream) error {
 	return nil
 }
 
-// generation moves a stream's beginning behind a gap in which the server's history went backwards. Its numbers were used twice,
-// and count as those of the newest generation.
-func (f *pointer) generation(ctx context.Context, g *Gap) error {
+// generation moves the beginning of a stream to after the gap in which the server's history was rolled back. Its resource
+// versions were used twice. A number then means the version of the newest generation.
+func (f *resolver) generation(ctx context.Context, g *Gap) error {
 	if g.Cause != delta.CauseHistoryReversed || g.ToAt.IsZero() {
 		return nil
 	}
@@ -104,14 +104,14 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	}
 	for _, d := range slices.Backward(days) {
 		var seq *int64
-		// These are the rows of the list, and of objects that it no longer held. In the same batch, the watch's rows before
-		// them are older, as are rows that were stored again before the list.
+		// These are the rows of the list, and of objects that the list no longer contained. The same batch may hold older
+		// rows: rows of the watch, and rows that the recorder stored again before the list.
 		err := f.view.db.QueryRow(ctx, `
 			SELECT min(seq) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND stream = $6 AND source NOT IN (1, 4)`,
 			f.view.cluster.Number, first, last, d.FirstAt, d.LastAt, g.Stream.ID).Scan(&seq)
 		if err != nil {
-			return fmt.Errorf("find where the history of %s began again: %w", g.Stream, err)
+			return fmt.Errorf("find the first seq of %s after the rollback: %w", g.Stream, err)
 		}
 		if seq != nil {
 			from = *seq
@@ -125,11 +125,11 @@ func (f *pointer) generation(ctx context.Context, g *Gap) error {
 	return nil
 }
 
-// batches gives the first seq of the batch that opened a gap, and the last of the one that closed it.
-func (f *pointer) batches(ctx context.Context, g *Gap) (first, last int64, err error) {
+// batches returns the first seq of the commit that opened a gap, and the last seq of the commit that closed it.
+func (f *resolver) batches(ctx context.Context, g *Gap) (first, last int64, err error) {
 	from, to := g.FromAt, g.ToAt
 	if from.IsZero() {
-		from = f.extent.FirstAt.Add(-24 * time.Hour) // a batch need not hold a delta
+		from = f.extent.FirstAt.Add(-24 * time.Hour) // a commit may have no deltas
 	}
 	if to.IsZero() {
 		to = f.extent.LastAt
@@ -144,8 +144,8 @@ func (f *pointer) batches(ctx context.Context, g *Gap) (first, last int64, err e
 	return first, last, err
 }
 
-// beyond finds the first delta of each stream that a watch gave beyond the resource version.
-func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[int32]bool) error {
+// beyond finds the first watch delta of each stream beyond the resource version.
+func (f *resolver) beyond(ctx context.Context, streams []*Stream, compared map[int32]bool) error {
 	var left []int32
 	from := int64(0)
 	for _, s := range streams {
@@ -175,7 +175,7 @@ func (f *pointer) beyond(ctx context.Context, streams []*Stream, compared map[in
 	return nil
 }
 
-func (f *pointer) beyondIn(ctx context.Context, d *Day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
+func (f *resolver) beyondIn(ctx context.Context, d *Day, left []int32, after int64, limits map[int32]int64) ([]int32, error) {
 	if err := f.view.present(ctx, d); err != nil {
 		return nil, err
 	}
@@ -218,10 +218,10 @@ func (f *pointer) beyondIn(ctx context.Context, d *Day, left []int32, after int6
 	}), nil
 }
 
-// brackets uses the resource versions of streams that checkpoints note. It gives the last seq up to which no stream has passed
-// the version. For each stream it gives the first known seq at which it has. If nothing came between, the content there is that
-// of the resource version.
-func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
+// brackets uses the resource versions of streams that checkpoints hold. It returns the last seq up to which no stream has
+// passed the version. For each stream it returns the first known seq at which the stream has passed it. If no delta lies
+// between the two, the state there is the state of the resource version.
+func (f *resolver) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
 	infos, err := f.view.checkpoints().List(ctx, f.extent.LastSeq, wholeSeq)
 	for _, c := range infos { // newest first
@@ -242,9 +242,9 @@ func (f *pointer) brackets(ctx context.Context, streams []int32) (after int64, l
 	return 0, limits, err
 }
 
-// skipDays leaves out the days that ended before the resource version. It finds them by halving: the first event of a watch in
-// such a day has not passed the version. It keeps one day more, because streams do not move in step.
-func (f *pointer) skipDays(ctx context.Context, days []Day, streams []int32, from int64) ([]Day, error) {
+// skipDays excludes the days that ended before the resource version. It finds them by bisection: on such a day, the first
+// watch event has not passed the version. It keeps one extra day, because streams do not move in step.
+func (f *resolver) skipDays(ctx context.Context, days []Day, streams []int32, from int64) ([]Day, error) {
 	days = slices.DeleteFunc(days, func(d Day) bool { return d.LastSeq < from })
 	low, high := 0, len(days)
 	for high-low > 1 {
@@ -262,8 +262,8 @@ func (f *pointer) skipDays(ctx context.Context, days []Day, streams []int32, fro
 	return days[max(low-1, 0):], nil
 }
 
-// beginsBeyond looks at the first delta that a watch gave in some days.
-func (f *pointer) beginsBeyond(ctx context.Context, days []Day, streams []int32) (bool, error) {
+// beginsBeyond checks the first watch delta of some days.
+func (f *resolver) beginsBeyond(ctx context.Context, days []Day, streams []int32) (bool, error) {
 	for i := range days {
 		var rv string
 		err := f.view.db.QueryRow(ctx, `
@@ -280,8 +280,8 @@ func (f *pointer) beginsBeyond(ctx context.Context, days []Day, streams []int32)
 	return true, nil
 }
 
-// gapsAround notes the gaps that the resource version is in.
-func (f *pointer) gapsAround(ctx context.Context, gaps []Gap, compared map[int32]bool) error {
+// gapsAround notes the gaps that contain the resource version.
+func (f *resolver) gapsAround(ctx context.Context, gaps []Gap, compared map[int32]bool) error {
 	for i := range gaps {
 		g := &gaps[i]
 		if !compared[g.Stream.ID] || (g.ToRV != "" && !delta.Precedes(f.point.RV, g.ToRV)) || (g.FromRV != "" && !delta.Precedes(g.FromRV, f.point.RV)) {
@@ -302,8 +302,8 @@ func (f *pointer) gapsAround(ctx context.Context, gaps []Gap, compared map[int32
 	return nil
 }
 
-// close ends the point: where nothing is known beyond the resource version, the stream's last state counts.
-func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int32]bool) (err error) {
+// close completes the point. If a stream has nothing beyond the resource version, its last state counts.
+func (f *resolver) close(ctx context.Context, streams []*Stream, compared map[int32]bool) (err error) {
 	p := &f.point
 	before := true
 	for _, s := range streams {
@@ -326,7 +326,7 @@ func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int
 	for id, at := range p.streams {
 		at.seq = min(at.seq, p.Seq)
 		if !compared[id] {
-			at.from = math.MaxInt64 // nothing of it has changed: its numbers do not matter
+			at.from = math.MaxInt64 // nothing of this stream has changed, so its numbers do not matter
 		}
 		at.sure = min(at.sure, at.seq)
 		p.streams[id] = at
@@ -340,7 +340,7 @@ func (f *pointer) close(ctx context.Context, streams []*Stream, compared map[int
 }
 
 // startsAfter reports whether the first list of a stream was beyond the resource version.
-func (f *pointer) startsAfter(s *Stream) bool {
+func (f *resolver) startsAfter(s *Stream) bool {
 	for _, n := range f.point.Notes {
 		if n.Kind == NoteNotYet && n.Group == s.Group && n.Resource == s.Resource {
 			return true
@@ -349,8 +349,8 @@ func (f *pointer) startsAfter(s *Stream) bool {
 	return false
 }
 
-// sureSeq keeps a stream that ends early from holding back the others. After the stream's last delta that counts, its deltas are
-// judged one by one.
+// sureSeq prevents a stream that ends early from limiting the other streams. Later deltas of that stream are judged one by
+// one.
 func (p *Point) sureSeq() {
 	for id, at := range p.streams {
 		if at.sure == at.seq && at.seq == p.Seq {

@@ -10,7 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Row is a delta as the tables hold it. Type, Source and Evidence are the numbers of the tables, and the texts are not parsed.
+// A Row is a delta as the tables hold it. Type, Source and Evidence are the numbers of the tables. The texts are not
+// parsed.
 type Row struct {
 	Seq, ObjectID          int64
 	Stream                 int32
@@ -23,14 +24,14 @@ type Row struct {
 	Life                   RowLife
 }
 
-// A RowWriter is what a Row says of who wrote. An empty text and the evidence 0 are NULL.
+// A RowWriter is the writer of a Row. An empty text and the evidence 0 stand for NULL.
 type RowWriter struct {
 	Manager, Subresource string
 	Evidence             int16
 	Hint                 string
 }
 
-// A RowLife names the life of a Row. Its texts are empty if there is no life.
+// A RowLife names the life of a Row. Its texts are empty if the life is not on record.
 type RowLife struct{ Namespace, Name, UID string }
 
 const rowColumns = `d.seq, d.object_id, d.stream, d.observed_at, d.occurred_at, d.type, d.source, d.rv, d.version,
@@ -46,13 +47,13 @@ func (w *Row) scan(rows pgx.Rows) error {
 		&w.Life.Namespace, &w.Life.Name, &w.Life.UID)
 }
 
-// size is about how much memory the row takes.
+// size estimates how much memory the row takes.
 func (w *Row) size() int { return 300 + len(w.Patch) + len(w.Object) + len(w.Exact) }
 
 // Whole reports whether the row is a keyframe.
 func (w *Row) Whole() bool { return w.Object != nil || w.Exact != nil }
 
-// Keyframe gives the exact object of a keyframe.
+// Keyframe returns the exact object of a keyframe.
 func (w *Row) Keyframe() (patch.Doc, error) {
 	if w.Exact != nil {
 		return patch.Canonical(w.Exact)
@@ -60,7 +61,7 @@ func (w *Row) Keyframe() (patch.Doc, error) {
 	return patch.Canonical(w.Object)
 }
 
-// delta gives the row to a caller. An error says that something in it is no JSON; the rest of the delta comes with it.
+// delta converts the row. If a text is not JSON, it returns an error together with the rest of the delta.
 func (w *Row) delta(stream *Stream) (d Delta, err error) {
 	d = Delta{
 		Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Life.Namespace, Name: w.Life.Name, UID: w.Life.UID,
@@ -84,5 +85,5 @@ func (w *Row) damaged(stream *Stream, root int64, err error) *DamagedError {
 	return &DamagedError{Seq: w.Seq, ObjectID: w.ObjectID, Stream: stream, Namespace: w.Life.Namespace, Name: w.Life.Name, Root: root, Err: err}
 }
 
-// pgText is text that is valid until the next row is read.
+// pgText is a text that is valid until the next row is read.
 type pgText = pgtype.DriverBytes

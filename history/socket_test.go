@@ -12,8 +12,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 )
 
-// docs/connect.md and the examples name the embedded database by its socket directory and its password file.
-func TestARecordIsOpenedByASocketDirectoryAndAPasswordFile(t *testing.T) {
+// docs/connect.md and the examples open the embedded database by its socket directory and its password file.
+func TestOpenAcceptsASocketDirectoryAndAPasswordFile(t *testing.T) {
 	if os.Getenv(pgtest.URLEnv) != "" {
 		t.Skip("the PostgreSQL in " + pgtest.URLEnv + " has its password file elsewhere")
 	}
@@ -28,5 +28,5 @@ func TestARecordIsOpenedByASocketDirectoryAndAPasswordFile(t *testing.T) {
 	_, err = r.Resolve(t.Context(), Now(), Scope{})
 	require.ErrorIs(t, err, ErrEmpty)
 	_, err = Open(t.Context(), settings+".none", Options{})
-	require.Error(t, err, "the password is asked for")
+	require.Error(t, err, "the server requires the password")
 }

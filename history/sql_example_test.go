@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// countDeltas asks the embedded database of a recorder in SQL, without a package of kuberewind.
+// countDeltas queries the embedded database of a recorder in SQL, without a package of kuberewind.
 func countDeltas(ctx context.Context) error {
 	dir := filepath.Join(os.Getenv("HOME"), ".local/share/kuberewind/postgres")
 	conn, err := pgx.Connect(ctx, "host="+dir+"/run user=kuberewind dbname=kuberewind passfile="+dir+"/pgpass")
@@ -26,7 +26,7 @@ func countDeltas(ctx context.Context) error {
 	return nil
 }
 
-// Any client of PostgreSQL reads the record.
+// Any client of PostgreSQL can read the record.
 func Example_sql() {
 	if err := countDeltas(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

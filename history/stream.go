@@ -12,37 +12,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Stream is one list-watch: a resource of the cluster, or of one namespace of it.
+// A Stream is one list-watch: of a resource in the whole cluster, or in one namespace.
 type Stream struct {
 	ID         int32
 	Group      string // "" for the core group
 	Resource   string // plural
-	Version    string // in which the server was last asked for it
+	Version    string // version of the recorder's last request
 	Kind       string
-	Scope      string // namespace that it is confined to, "" for all
+	Scope      string // namespace of the list-watch, "" for all
 	Namespaced bool
 	StartedAt  time.Time // when it was first recorded
 	State      StreamState
 	Filter     string // "" for none
-	Position   string // resource version from which a watch can go on; "" before the first list is complete
-	LastRV     string // resource version up to which it is recorded
-	LastSeq    int64  // of its last delta, 0 before the first
+	Position   string // resource version from which a watch can continue; "" before the first list is complete
+	LastRV     string // resource version up to which the stream is recorded
+	LastSeq    int64  // of the stream's last delta, 0 before the first
 	Synced     bool   // whether a list is complete
 }
 
-// A StreamState is what a stream does.
+// A StreamState is the state of a stream.
 type StreamState struct {
 	Name   string // listing, live or interrupted
 	Since  time.Time
 	Detail string // what the server or the recorder says about it
 }
 
-// GroupResource names what the stream follows.
+// GroupResource returns the group and resource of the stream.
 func (s *Stream) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
 }
 
-// String is the group and resource as in "deployments.apps", with the scope if there is one.
+// String returns the group and resource as in "deployments.apps", with the namespace if there is one.
 func (s *Stream) String() string {
 	name := s.GroupResource().String()
 	if s.Scope != "" {
@@ -101,7 +101,7 @@ func (v *view) streamSet(ctx context.Context) (streamSet, error) {
 	return v.streams.last(), nil
 }
 
-// refreshStreams reads the streams, whatever is remembered of them.
+// refreshStreams reads the streams again and remembers them.
 func (v *view) refreshStreams(ctx context.Context) error {
 	set, err := v.readStreams(ctx)
 	if err != nil {
@@ -119,12 +119,12 @@ func (s streamSet) copies() []Stream {
 	return all
 }
 
-// clusterScoped reports whether all of some streams are of objects that live in no namespace.
+// clusterScoped reports whether the objects of all these streams have no namespace.
 func (s streamSet) clusterScoped(streams []int32) bool {
 	return len(streams) > 0 && !slices.ContainsFunc(streams, func(id int32) bool { return s.byID[id] == nil || s.byID[id].Namespaced })
 }
 
-// events are the streams of Events, of either group.
+// events returns the streams of Events, in either API group.
 func (s streamSet) events() (ids []int32) {
 	for _, stream := range s.all {
 		if stream.Resource == "events" && (stream.Group == "" || stream.Group == "events.k8s.io") {
@@ -156,7 +156,8 @@ func (v *view) readStreams(ctx context.Context) (set streamSet, err error) {
 	return set, err
 }
 
-// stream gives a stream by its number; one that is not in the set, which may be a second old, is read.
+// stream returns a stream by its number. The set in memory may be a second old: if the stream is not in it, stream reads
+// the set again.
 func (v *view) stream(ctx context.Context, id int32) (*Stream, error) {
 	set, err := v.streamSet(ctx)
 	if err != nil {
@@ -174,10 +175,10 @@ func (v *view) stream(ctx context.Context, id int32) (*Stream, error) {
 	if s := set.byID[id]; s != nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("%w, of number %d", errNoStream, id)
+	return nil, fmt.Errorf("%w: stream %d", errNoStream, id)
 }
 
-// streamsIn gives the streams of a scope.
+// streamsIn returns the streams of a scope.
 func (v *view) streamsIn(ctx context.Context, scope Scope) ([]*Stream, error) {
 	set, err := v.streamSet(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// StreamRV is the resource version that a stream had reached at a point, which a list would have had. It is "" if the stream
-// had none yet.
+// StreamRV returns the resource version that a stream had reached at a point. A list at that moment would have had it. It
+// is "" if the stream had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
 	err = r.view.atOnce(ctx, func(v *view) error {
 		rv, err = (&reach{view: v, point: &p, stream: stream}).rv(ctx)
@@ -22,7 +22,7 @@ func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string
 	return rv, nil
 }
 
-// A reach is how far a stream had come at a point.
+// A reach finds how far a stream had come at a point.
 type reach struct {
 	view   *view // within a transaction
 	point  *Point
@@ -40,7 +40,7 @@ func (g *reach) rv(ctx context.Context) (string, error) {
 	}
 	if g.point.RV != "" {
 		if !delta.Precedes(g.point.RV, s.LastRV) {
-			return s.LastRV, nil // it was never seen beyond it
+			return s.LastRV, nil // the stream never went beyond it
 		}
 		return g.point.RV, nil
 	}
@@ -51,20 +51,21 @@ func (g *reach) rv(ctx context.Context) (string, error) {
 	return g.upToPoint(ctx)
 }
 
-// upToPoint gives the newest of what the stream's watch, its lists and checkpoints showed by the seq of the point.
+// upToPoint returns the newest resource version that the stream's watch, its lists and checkpoints showed by the point's
+// seq.
 func (g *reach) upToPoint(ctx context.Context) (string, error) {
 	gaps, err := g.view.gaps(ctx, Scope{Streams: []int32{g.stream}})
 	if err != nil {
 		return "", err
 	}
 	rv, since := "", int64(0)
-	var generation time.Time // when the newest generation of numbers began
+	var generation time.Time // when the newest generation of resource versions began
 	for i := range gaps {
 		gap := &gaps[i]
 		if gap.ToAt.IsZero() || gap.ToAt.After(g.point.Time) || gap.ToRV == "" {
 			continue
 		}
-		rv = gap.ToRV // lists of one stream follow each other, also where the numbers went back
+		rv = gap.ToRV // lists of one stream follow each other, even across a rollback
 		if gap.Cause == delta.CauseHistoryReversed {
 			generation = gap.ToAt
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
-// A Survey is what a record says of itself at one moment: all of it is of one commit.
+// A Survey describes a record at one moment. All its fields come from one commit.
 type Survey struct {
 	Extent
 
@@ -22,16 +22,16 @@ type Survey struct {
 	Partitions  []Partition       // of the deltas of all clusters
 }
 
-// A Prune is a day that was dropped with deltas in it.
+// A Prune is a day that was dropped with its deltas.
 type Prune struct{ FirstSeq, LastSeq int64 }
 
-// A Partition is one of the table of deltas.
+// A Partition is a partition of the table of deltas.
 type Partition struct {
 	Name  string
 	Bound string // as PostgreSQL prints it, in UTC
 }
 
-// Survey reads what the record says of itself.
+// Survey reads a description of the record.
 func (r *Record) Survey(ctx context.Context) (s Survey, err error) {
 	err = r.view.atOnce(ctx, func(v *view) (err error) {
 		if s.Extent, err = v.extent(ctx); err != nil {
@@ -65,11 +65,11 @@ func prunes(ctx context.Context, v *view) ([]Prune, error) {
 	rows, err := v.db.Query(ctx, `
 		SELECT first_seq, last_seq FROM kuberewind.record_prunes WHERE cluster = $1 AND first_seq IS NOT NULL ORDER BY first_seq`, v.cluster.Number)
 	if err != nil {
-		return nil, fmt.Errorf("read what was dropped of the record: %w", err)
+		return nil, fmt.Errorf("read the prunes of the record: %w", err)
 	}
 	prunes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Prune])
 	if err != nil {
-		return nil, fmt.Errorf("read what was dropped of the record: %w", err)
+		return nil, fmt.Errorf("read the prunes of the record: %w", err)
 	}
 	return prunes, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A tail is what the deltas after a checkpoint say of the objects that they touch. Nothing is folded while it is read. An
-// object needs the patches since its last row without one. It is folded once, by the reader that has the version before.
+// A tail holds the deltas after a checkpoint, by object. Reading a tail folds nothing. An object needs the patches since
+// its last row without one. The reader that has the earlier version folds the object once.
 type tail struct {
 	point   *Point
 	objects map[int64]*tailObject
@@ -27,7 +27,7 @@ type tail struct {
 type tailObject struct {
 	rows []tailRow
 	dead bool
-	late []tailRow // after the point's seq, not known yet to belong to it
+	late []tailRow // after the point's seq; whether they belong to the point is not known yet
 	seen bool      // it was in the checkpoint
 }
 
@@ -42,7 +42,7 @@ type tailRow struct {
 	whole              []byte // s2 of the text, of a row without a patch
 }
 
-// readTail reads, within a transaction, the rows after a seq that are in a scope and may belong to the point.
+// readTail reads the rows after a seq that are in a scope and may belong to the point. It runs within a transaction.
 func readTail(ctx context.Context, v *view, p *Point, scope Scope, after int64, progress func(int64)) (*tail, error) {
 	t := &tail{point: p, objects: make(map[int64]*tailObject)}
 	last := max(p.Seq, p.Until)
@@ -50,8 +50,8 @@ func readTail(ctx context.Context, v *view, p *Point, scope Scope, after int64, 
 	if err != nil {
 		return nil, err
 	}
-	// The rows of a tail lie side by side in the order of their seqs, and the index has that order. Otherwise the planner sorts
-	// them, with their texts, on disk.
+	// The table stores the rows of a tail next to each other in the order of their seqs, and the index has that order.
+	// Otherwise the planner sorts them, with their texts, on disk.
 	if err := alongIndex(ctx, v.db, true); err != nil {
 		return nil, err
 	}
@@ -66,16 +66,16 @@ func readTail(ctx context.Context, v *view, p *Point, scope Scope, after int64, 
 	return t, alongIndex(ctx, v.db, false)
 }
 
-// alongIndex leaves the planner, within the transaction, no other way to an order than an index, or any again.
+// alongIndex forbids the planner, within the transaction, to sort or to use a bitmap scan; or allows both again.
 func alongIndex(ctx context.Context, tx querier, only bool) error {
 	_, err := tx.Exec(ctx, `SELECT set_config('enable_sort', $1, true), set_config('enable_bitmapscan', $1, true)`, strconv.FormatBool(!only))
 	if err != nil {
-		return fmt.Errorf("choose how the deltas are read: %w", err)
+		return fmt.Errorf("set the plan for reading the deltas: %w", err)
 	}
 	return nil
 }
 
-// day reads the rows of one day. If there is a patch, the version before is known too: only a row without one needs its object.
+// day reads the rows of one day. If a row has a patch, it skips the object: the earlier version is known, too.
 func (t *tail) day(ctx context.Context, v *view, d *Day, scope Scope, after, last int64, progress func(int64)) error {
 	args := []any{v.cluster.Number, after, last, d.FirstAt, d.LastAt}
 	var where strings.Builder
@@ -124,7 +124,7 @@ func (t *tail) day(ctx context.Context, v *view, d *Day, scope Scope, after, las
 	return rows.Err()
 }
 
-// add notes a row, if it belongs to the point.
+// add keeps a row if it belongs to the point.
 func (t *tail) add(id int64, w *tailRow) {
 	late := false
 	if t.point.RV != "" {
@@ -140,7 +140,7 @@ func (t *tail) add(id int64, w *tailRow) {
 		t.objects[id] = o
 	}
 	if late {
-		// One that occurred in time brings with it those before it, on which it was made.
+		// The earlier rows of an object belong to the point if this one does: it was made on them.
 		o.late = append(o.late, *w)
 		if !t.point.by(w.seq, w.occurred) {
 			return
@@ -165,13 +165,13 @@ func (o *tailObject) put(w *tailRow) {
 	o.rows = append(o.rows, *w)
 }
 
-// touched reports whether anything of the object belongs to the point.
+// touched reports whether any row of the object belongs to the point.
 func (o *tailObject) touched() bool { return o.dead || len(o.rows) > 0 }
 
 func (o *tailObject) last() *tailRow { return &o.rows[len(o.rows)-1] }
 
-// fold gives the last version. The patches are applied as one, and only its result is compared with a digest: who finds it wrong folds the
-// object from the deltas alone, step by step.
+// fold returns the last version. It applies the patches as one, and compares only the result with a digest. If they differ,
+// the caller folds the object from the deltas alone, step by step.
 func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 	doc, rows := before, o.rows
 	if rows[0].whole != nil {
@@ -202,7 +202,7 @@ func (o *tailObject) fold(before patch.Doc) (patch.Doc, error) {
 	return doc, nil
 }
 
-// joinedPatches is one patch that does what those of several rows do, one after the other. The last row overwrites the resource
+// joinedPatches joins the patches of several rows into one patch with the same result. The last row overwrites the resource
 // versions of the rows between.
 func joinedPatches(rows []tailRow) ([]byte, error) {
 	if len(rows) == 1 && rows[0].change != nil {
@@ -230,13 +230,13 @@ func joinedPatches(rows []tailRow) ([]byte, error) {
 
 var errNoPatch = errors.New("a row of the tail has no patch")
 
-// holds reports whether a row of a stream belongs to a point that was given as a resource version.
+// holds reports whether a row of a stream belongs to a point by resource version.
 func (p *Point) holds(stream int32, seq int64, rv string) bool {
 	at, ok := p.streams[stream]
 	return ok && seq <= at.seq && (seq < at.from || !delta.Precedes(p.RV, rv))
 }
 
-// sure is the last seq up to which every row of a scope belongs to the point.
+// sure returns the last seq up to which every row of a scope belongs to the point.
 func (p *Point) sure(scope Scope) int64 {
 	if p.RV == "" {
 		return p.Seq

@@ -16,7 +16,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// values generates what stands in an object. Few keys and scalars make neighbours that resemble each other, so that patches move and shift things.
+// values generates JSON values. It uses few keys and scalars: adjacent versions then resemble each other, so that patches
+// move and shift values.
 func values(depth int) *rapid.Generator[any] {
 	scalar := rapid.OneOf(
 		rapid.SampledFrom([]any{nil, true, "", "a", "b~/é", json.Number("0"), json.Number("12")}),
@@ -41,7 +42,7 @@ func canonical(t require.TestingT, v any) patch.Doc {
 	return doc
 }
 
-// spelled gives a patch as jsonb spells it: with other blanks, and its members in another order.
+// spelled returns a patch as jsonb prints it: with other blanks, and with its members in another order.
 func spelled(t require.TestingT, change []byte) []byte {
 	var operations []json.RawMessage
 	require.NoError(t, json.Unmarshal(change, &operations))
@@ -59,7 +60,7 @@ func spelled(t require.TestingT, change []byte) []byte {
 	return []byte("[" + strings.Join(texts, ", ") + "]")
 }
 
-func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
+func TestJoinedPatchesEqualTheirSequence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		versioned := rapid.IntRange(0, 4).Draw(t, "has versions") > 0
 		object := func(rv string) patch.Doc {
@@ -105,7 +106,7 @@ func TestPatchesAppliedAsOneGiveWhatTheyGiveOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestADamagedDeltaOfATailIsNamedByItsSeq(t *testing.T) {
+func TestADamagedDeltaOfATailIsReportedByItsSeq(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a value":       `UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '"forged"') WHERE seq = %d`,
 		"no operations": `UPDATE kuberewind.deltas_data SET patch = '[]' WHERE seq = %d`,
@@ -119,21 +120,21 @@ func TestADamagedDeltaOfATailIsNamedByItsSeq(t *testing.T) {
 			require.NoError(t, err)
 			b.commit(b.set(0, "a", "x", `{"a":2,"b":1}`), b.set(0, "a", "x", `{"a":2,"b":2}`), b.set(0, "a", "x", `{"a":3,"b":2}`))
 			end := int64(len(b.pages))
-			hurt := end - 1 // the one between sets b alone, and no other row does
-			b.DB.Exec(t, fmt.Sprintf(damage, hurt))
+			damagedSeq := end - 1 // the one between sets b alone, and no other row does
+			b.DB.Exec(t, fmt.Sprintf(damage, damagedSeq))
 			r := b.record(t)
 			for _, o := range []RebuildOptions{{}, {NoCheckpoint: true}} {
 				var named []int64
 				o.Damaged = func(d *DamagedError) { named = append(named, d.Seq) }
 				got, _ := rebuilt(t, r, resolved(t, r, AtSeq(end), Scope{}), Scope{}, o)
-				require.Equal(t, []int64{hurt}, named)
-				require.Len(t, got, 1, "the other one still comes")
+				require.Equal(t, []int64{damagedSeq}, named)
+				require.Len(t, got, 1, "the rebuild emits the other object")
 			}
 		})
 	}
 }
 
-func TestABlockInWhichNothingChangedIsCopied(t *testing.T) {
+func TestAnUnchangedBlockIsCopied(t *testing.T) {
 	b := newBook(t, 1)
 	rnd := random(t)
 	for i := range 900 {

@@ -13,14 +13,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/bounds"
 )
 
-// A Span says between which times a delta happened, both included. Estimate is the best single answer, within the two. Contradictory says
-// that clocks of servers disagree there: the estimate is OccurredAt, and the ends are only those of the pause.
+// A Span bounds the time at which a delta happened, both ends included. Estimate is the best single answer within them.
+// Contradictory says that clocks of servers disagree there: then the estimate is OccurredAt, and the bounds are only the
+// ends of the pause.
 type Span = bounds.Span
 
-// Times says when the deltas of pauses happened, as far as the order of resource versions proves it. It reads a pause when a delta of it
-// is first asked for. It may be used by several goroutines at once.
+// Times finds when the deltas of pauses happened, as far as the order of resource versions proves it. It reads a pause at
+// the first request for one of its deltas. Several goroutines may use it at once.
 //
-// I4: resource versions of different resources are compared only where it is established that one etcd serves both.
+// I4: resource versions of different resources are compared only if it is established that one etcd serves both.
 type Times struct {
 	view *view // through the pool
 
@@ -29,24 +30,24 @@ type Times struct {
 	windows map[int64]*window // by the epoch of the pause
 }
 
-// A window is what was caught up on after a pause.
+// A window holds the recovered deltas of a pause.
 type window struct {
 	from      time.Time // when the pause began
-	last      int64     // seq up to which the record was looked at
+	last      int64     // last seq that the survey read
 	spans     map[int64]estimated
-	resources int // how many one etcd serves, at most
+	resources int // the largest number of resources that one etcd serves
 }
 
-// estimated is the span of a delta, and occurred_at as it is on record.
+// estimated is the span of a delta, and its occurred_at on record.
 type estimated struct {
 	Span
 	recorded time.Time
 }
 
-// Times begins an answer about the record. It reads nothing yet.
+// Times returns a Times of the record. It reads nothing yet.
 func (r *Record) Times() *Times { return &Times{view: r.view, windows: make(map[int64]*window)} }
 
-// Of gives the span of a delta. A delta that was observed live happened when it was observed.
+// Of returns the span of a delta. A delta that was observed live happened when it was observed.
 func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
 	if d.OccurredAt.Equal(d.ObservedAt) {
 		return Span{NotBefore: d.OccurredAt, NotAfter: d.OccurredAt, Estimate: d.OccurredAt}, nil
@@ -63,7 +64,7 @@ func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
 	return Span{NotBefore: w.from, NotAfter: d.ObservedAt, Estimate: d.OccurredAt}, nil
 }
 
-// windowOf gives the window of the last pause before a delta; an empty one if there is none.
+// windowOf returns the window of the last pause before a delta, or an empty one.
 func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
 	if o := before(t.pauses, d.Seq); o != nil {
 		if w = t.windows[o.Epoch]; w != nil && d.Seq <= w.last {
@@ -83,17 +84,18 @@ func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
 	return w, err
 }
 
-// An outage is a pause, with what lies around it.
+// An outage is a pause, together with what surrounds it.
 type outage struct {
 	Pause
 	began time.Time // before the pause, if streams may not have caught up on an earlier one
 	until int64     // last seq before the next pause
 }
 
-// resumedWithin is how long a recorder may run before its streams have caught up. One that stopped earlier prolonged the pause before it.
+// resumedWithin is how long a recorder may run before its streams have caught up. If it stops earlier, the outage began
+// with the earlier pause.
 const resumedWithin = 30 * time.Second
 
-// before gives the last outage before a delta, nil if there is none.
+// before returns the last outage before a delta, or nil.
 func before(pauses []Pause, seq int64) (o *outage) {
 	for _, p := range pauses {
 		if p.AfterSeq >= seq {
@@ -115,11 +117,11 @@ func (o *outage) end(seq int64) {
 	}
 }
 
-// newWindow bounds what was caught up on after a pause.
+// newWindow bounds the times of what was recovered after a pause.
 func newWindow(ctx context.Context, v *view, o *outage) (*window, error) {
 	s, err := surveyPause(ctx, v, o)
 	if err != nil {
-		return nil, fmt.Errorf("find what was caught up on after the pause from %s to %s: %w", stamp(o.From), stamp(o.To), err)
+		return nil, fmt.Errorf("bound the times of the pause from %s to %s: %w", stamp(o.From), stamp(o.To), err)
 	}
 	w := &window{from: o.began, last: s.last, spans: make(map[int64]estimated)}
 	if s.etcds == nil || s.reversed(o) {
@@ -139,16 +141,16 @@ func newWindow(ctx context.Context, v *view, o *outage) (*window, error) {
 	return w, nil
 }
 
-// A pauseSurvey is what has to be known of a pause to bound its deltas.
+// A pauseSurvey collects the facts that bound the deltas of a pause.
 type pauseSurvey struct {
 	query  Query
-	last   int64           // seq up to which the record was looked at
-	etcds  map[int32]int32 // by stream; nil if nothing was caught up on
+	last   int64           // last seq that the survey read
+	etcds  map[int32]int32 // by stream; nil if nothing was recovered
 	gaps   []Gap
 	chains map[int32]*numbering // by etcd
 }
 
-// A numbering is what one etcd numbered.
+// A numbering holds the deltas that one etcd numbered.
 type numbering struct {
 	seqs      []int64
 	deltas    []bounds.Delta
@@ -164,7 +166,7 @@ func surveyPause(ctx context.Context, pool *view, o *outage) (s *pauseSurvey, er
 			return err
 		}
 		s.last = min(o.until, extent.LastSeq)
-		// Deltas after the last recovered one give no better bound.
+		// Deltas after the last recovered one do not improve the bounds.
 		err = v.db.QueryRow(ctx, `
 			SELECT coalesce(max(seq), 0) FROM kuberewind.record_deltas
 			WHERE cluster = $1 AND seq BETWEEN $2 AND $3 AND observed_at BETWEEN $4 AND $5 AND source = $6 AND occurred_at <> observed_at`,
@@ -177,7 +179,7 @@ func surveyPause(ctx context.Context, pool *view, o *outage) (s *pauseSurvey, er
 	return s, err
 }
 
-// compare finds out which streams one etcd serves.
+// compare finds which streams share an etcd.
 func (s *pauseSurvey) compare(ctx context.Context, v *view, extent Extent) error {
 	if err := v.refreshStreams(ctx); err != nil {
 		return err
@@ -193,14 +195,15 @@ func (s *pauseSurvey) compare(ctx context.Context, v *view, extent Extent) error
 	return err
 }
 
-// reversed reports whether the server's history went backwards while the pause was, or was caught up on: numbers were used twice.
+// reversed reports whether the server's history was rolled back during the outage or the recovery. Resource versions were
+// then used twice.
 func (s *pauseSurvey) reversed(o *outage) bool {
 	return slices.ContainsFunc(s.gaps, func(g Gap) bool {
 		return g.Cause == delta.CauseHistoryReversed && (g.ToAt.IsZero() || !g.ToAt.Before(o.began)) && !g.FromAt.After(s.query.To)
 	})
 }
 
-// read collects the deltas of each etcd. One on a missing day bounds nothing; one that is damaged proves no time.
+// read collects the deltas of each etcd. A delta on a missing day bounds nothing. A damaged delta proves no time.
 func (s *pauseSurvey) read(ctx context.Context, v *view) error {
 	for version, err := range v.versions(ctx, s.query) {
 		var damaged *DamagedError
@@ -230,7 +233,8 @@ func (s *pauseSurvey) add(v *Version) {
 	c.deltas = append(c.deltas, bounds.Delta{RV: rv, Observed: v.ObservedAt, Estimate: v.OccurredAt, Proved: s.proved(v)})
 }
 
-// proved gives the time that a version proves. If versions may be missing, it need not be the one that set a time.
+// proved returns the time that a version proves. If versions may be missing, this version need not be the one that set a
+// time.
 func (s *pauseSurvey) proved(v *Version) time.Time {
 	switch {
 	case v.Doc == nil || s.incomplete(v):

@@ -16,13 +16,13 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A downtime is a record with a pause of 21 seconds. Its deltas are told apart by their seq.
+// A downtime is a record with a pause of 21 seconds. Tests identify its deltas by their seq.
 type downtime struct {
 	*book
 	began time.Time
 }
 
-// newDowntime stops and starts the recorder. Things 0 has web; things 1 has settings.
+// newDowntime returns a record before its pause. Things 0 has web; things 1 has settings.
 func newDowntime(t *testing.T) *downtime {
 	b := newBook(t, 2)
 	b.commit(b.set(0, "a", "web", `1`), b.set(1, "a", "settings", `1`))
@@ -39,14 +39,14 @@ func (o *downtime) at(seconds int) time.Time {
 	return o.began.Add(time.Duration(seconds) * time.Second)
 }
 
-// caughtUp says of a delta that it was caught up on, and when the recorder estimates that it happened.
+// caughtUp marks a delta as recovered, with the time at which it happened as the recorder estimates it.
 func (o *downtime) caughtUp(it postgres.Item, seconds int) postgres.Item {
 	it.Occurred = o.at(seconds)
 	o.pages[len(o.pages)-1].occurred = it.Occurred
 	return it
 }
 
-// created gives an object its creationTimestamp. The recorder takes that for the time at which the delta happened.
+// created sets the creationTimestamp of an object. The recorder takes it as the time at which the delta happened.
 func (o *downtime) created(it postgres.Item, seconds int) postgres.Item {
 	o.t.Helper()
 	made := o.pages[len(o.pages)-1].thing
@@ -57,11 +57,12 @@ func (o *downtime) created(it postgres.Item, seconds int) postgres.Item {
 	return o.caughtUp(it, seconds)
 }
 
-// trial is what a trial on a real cluster met: a scale and a delete, of which the objects say nothing, between two creations.
+// trial repeats what a test on a real cluster found: a scale and a delete between two creations. The objects hold no time
+// of the scale or the delete.
 func (o *downtime) trial() (scale, deleted int64) {
 	o.pause()
 	first := o.created(o.set(1, "a", "marker", `1`), 6)
-	scaled := o.caughtUp(o.set(0, "a", "web", `2`), 0) // no evidence is newer than the pause's begin
+	scaled := o.caughtUp(o.set(0, "a", "web", `2`), 0) // no evidence is newer than the beginning of the pause
 	gone := o.caughtUp(o.remove(1, "a", "settings"), 21)
 	again := o.created(o.set(1, "a", "settings", `2`), 7)
 	last := int64(len(o.pages))
@@ -69,7 +70,7 @@ func (o *downtime) trial() (scale, deleted int64) {
 	return last, last - 2
 }
 
-// spansOf are the spans of all deltas, by seq.
+// spansOf returns the spans of all deltas, by seq.
 func spansOf(t *testing.T, r *Record) map[int64]Span {
 	t.Helper()
 	times := r.Times()
@@ -82,16 +83,16 @@ func spansOf(t *testing.T, r *Record) map[int64]Span {
 	return spans
 }
 
-func TestNeighboursByResourceVersionBoundTheDeltasOfAPause(t *testing.T) {
+func TestAdjacentResourceVersionsBoundTheDeltasOfAPause(t *testing.T) {
 	o := newDowntime(t)
 	scale, deleted := o.trial()
 	spans := spansOf(t, o.record(t))
-	require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(8), Estimate: o.at(6)}, spans[scale], "it came after the first creation")
-	require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(8), Estimate: o.at(7)}, spans[deleted], "it came before it was made again")
-	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.began, Estimate: o.began}, spans[1], "a live delta happened when it was seen")
+	require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(8), Estimate: o.at(6)}, spans[scale], "it follows the first creation")
+	require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(8), Estimate: o.at(7)}, spans[deleted], "it precedes the second creation")
+	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.began, Estimate: o.began}, spans[1], "a live delta happened when it was observed")
 }
 
-func TestAnInstantWithinAPauseFollowsTheOrderOfResourceVersions(t *testing.T) {
+func TestAnInstantWithinAPauseFollowsResourceVersionOrder(t *testing.T) {
 	o := newDowntime(t)
 	_, err := o.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
 	require.NoError(t, err)
@@ -113,12 +114,12 @@ func TestAnInstantWithinAPauseFollowsTheOrderOfResourceVersions(t *testing.T) {
 	}
 	p := resolved(t, r, At(o.at(5)), Scope{})
 	require.Equal(t, map[int64]bool{scale: false}, p.crossed)
-	require.Contains(t, kinds(p.Notes), NoteOneEtcd, "the answer says on what it rests")
+	require.Contains(t, kinds(p.Notes), NoteOneEtcd, "a note says what the answer relies on")
 	p = resolved(t, r, At(o.at(7)), Scope{})
 	require.Equal(t, map[int64]bool{deleted: true}, p.crossed)
 }
 
-func TestClocksOfServersThatDisagreeAreNamed(t *testing.T) {
+func TestDisagreeingServerClocksAreReported(t *testing.T) {
 	o := newDowntime(t)
 	o.pause()
 	o.commit(
@@ -137,7 +138,7 @@ func (o *downtime) apart(rv int) {
 	o.elsewhere(rv, o.follow)
 }
 
-// elsewhere does something with the numbers of another etcd.
+// elsewhere calls do with the numbers of another etcd.
 func (o *downtime) elsewhere(rv int, do func()) {
 	ours := o.RV
 	o.RV = rv
@@ -146,7 +147,7 @@ func (o *downtime) elsewhere(rv int, do func()) {
 }
 
 func TestAnotherEtcdBoundsNothing(t *testing.T) {
-	for name, rv := range map[string]int{"its numbers were never between ours": 900_000, "its numbers contradict ours": 10} {
+	for name, rv := range map[string]int{"its numbers never lie between ours": 900_000, "its numbers contradict ours": 10} {
 		t.Run(name, func(t *testing.T) {
 			o := newDowntime(t)
 			o.apart(rv)
@@ -166,15 +167,15 @@ func TestAnotherEtcdBoundsNothing(t *testing.T) {
 			spans := spansOf(t, o.record(t))
 			require.Equal(t, Span{NotBefore: o.at(12), NotAfter: o.Now, Estimate: o.at(12)}, spans[last], "its own resource bounds it")
 			if rv > o.RV {
-				require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(10), Estimate: o.at(6)}, spans[last-3], "the two of one etcd bound each other")
+				require.Equal(t, Span{NotBefore: o.at(6), NotAfter: o.at(10), Estimate: o.at(6)}, spans[last-3], "the two resources of one etcd bound each other")
 			} else {
-				require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began}, spans[last-3], "it is not established who shares an etcd")
+				require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began}, spans[last-3], "it is not established which streams share an etcd")
 			}
 		})
 	}
 }
 
-func TestNumbersThatWereUsedTwiceBoundNothing(t *testing.T) {
+func TestReusedResourceVersionsBoundNothing(t *testing.T) {
 	o := newDowntime(t)
 	o.pause()
 	o.commit(o.Interrupted(things(0), delta.CauseHistoryReversed))
@@ -183,7 +184,7 @@ func TestNumbersThatWereUsedTwiceBoundNothing(t *testing.T) {
 	require.Equal(t, Span{NotBefore: o.began, NotAfter: o.Now, Estimate: o.began}, spansOf(t, o.record(t))[last])
 }
 
-func TestARecorderThatRanForSecondsOnlyProlongsThePause(t *testing.T) {
+func TestARecorderThatRanForSecondsProlongsThePause(t *testing.T) {
 	o := newDowntime(t)
 	o.pause()
 	began := o.began
@@ -194,7 +195,7 @@ func TestARecorderThatRanForSecondsOnlyProlongsThePause(t *testing.T) {
 	require.Equal(t, began, spansOf(t, o.record(t))[last].NotBefore, "it may have happened in the first pause")
 }
 
-func TestEachPauseIsBoundedByItself(t *testing.T) {
+func TestEachPauseHasItsOwnBounds(t *testing.T) {
 	o := newDowntime(t)
 	want := make(map[int64]Span)
 	for round := range 3 {

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
+func TestNowIsTheEndOfTheRecordIfTheRecordersClockIsAhead(t *testing.T) {
 	b := newBook(t, 1)
 	b.Now = time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
 	b.commit(b.set(0, "a", "x", `1`))
@@ -27,10 +27,10 @@ func TestNowIsTheEndOfTheRecordAlsoWhereTheRecordersClockIsAhead(t *testing.T) {
 	require.Equal(t, b.Now, p.Time)
 	require.Empty(t, p.Notes)
 	_, err := r.Resolve(t.Context(), Ago(0), Scope{})
-	require.ErrorIs(t, err, ErrBeforeRecord, "an instant by time is what it says")
+	require.ErrorIs(t, err, ErrBeforeRecord, "an instant by time is not moved")
 }
 
-func TestAResourceVersionIsFoundAsSoonAsItIsOnRecord(t *testing.T) {
+func TestANewResourceVersionIsFoundImmediately(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	r := b.record(t)
@@ -42,7 +42,7 @@ func TestAResourceVersionIsFoundAsSoonAsItIsOnRecord(t *testing.T) {
 	require.Equal(t, b.liveAt(bySeq(2)), got)
 }
 
-func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
+func TestARecordWithoutItsLastRowIsReadUpToTheRowBeforeIt(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`), b.set(0, "a", "x", `2`))
 	b.DB.Exec(t, `DELETE FROM kuberewind.deltas_data WHERE seq = 3`)
@@ -55,7 +55,7 @@ func TestARecordWithoutItsLastRowIsReadUpToTheRowBefore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
+func TestADamagedRowOfALaterDeletedObjectDoesNotMatter(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "x", `2`))
 	stopped := b.Now
@@ -69,10 +69,10 @@ func TestADamagedRowOfAnObjectThatWasDeletedAfterIsNotMissed(t *testing.T) {
 	require.Empty(t, got)
 	_, err := r.Rebuild(t.Context(), resolved(t, r, At(stopped.Add(5*time.Minute)), Scope{}), Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	var damaged *DamagedError
-	require.ErrorAs(t, err, &damaged, "while it lived it is")
+	require.ErrorAs(t, err, &damaged, "while the object lived, the damage matters")
 }
 
-func TestCaughtUpDeltasOfADroppedDayAreNotLeftOut(t *testing.T) {
+func TestRecoveredDeltasOfAMissingDayAreAnError(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`))
 	stopped := b.Now
@@ -83,14 +83,14 @@ func TestCaughtUpDeltasOfADroppedDayAreNotLeftOut(t *testing.T) {
 	r := b.record(t)
 	p := resolved(t, r, At(stopped.Add(time.Hour)), Scope{})
 	b.DB.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260311`)
-	// A reader that read the day a moment ago takes it to be there.
+	// The old reader read the day a moment ago and still counts it as present.
 	_, err := b.record(t).Rebuild(t.Context(), p, Scope{}, RebuildOptions{}, func(Object) error { return nil })
 	var missing *MissingDayError
 	require.ErrorAs(t, err, &missing)
 }
 
-// reversed is a record of an etcd that was at resource version 53 and was restored from a copy of version 20. It holds the list
-// after the restore, up to the given seq, and nothing since.
+// reversed returns a record of an etcd that was at resource version 53 and was restored from a backup of version 20. It
+// ends with the list after the restore; list is its last seq.
 func reversed(t *testing.T) (b *book, list int64) {
 	b = newBook(t, 1)
 	b.commit(b.set(0, "a", "kept", `1`)) // 11
@@ -107,7 +107,7 @@ func reversed(t *testing.T) (b *book, list int64) {
 	return b, int64(len(b.pages))
 }
 
-func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
+func TestStreamRVUsesTheNewestGeneration(t *testing.T) {
 	b, list := reversed(t)
 	b.Now = b.Now.Add(time.Minute)
 	b.commit(b.set(0, "a", "kept", `2`)) // 21
@@ -120,9 +120,9 @@ func TestTheResourceVersionOfAStreamIsOfItsNewestGeneration(t *testing.T) {
 	}
 }
 
-// A deletion without grace gives no evidence of its time: the end of the pause is taken for it. An object that was made under
-// its name within the pause does give evidence.
-func TestOneLifeOfANameIsLiveWithinAPause(t *testing.T) {
+// A deletion without grace has no evidence of its time, so it counts as the end of the pause. A new object of the same name
+// within the pause proves an earlier end.
+func TestOnlyOneLifeOfANameIsLiveWithinAPause(t *testing.T) {
 	b := newBook(t, 1)
 	b.commit(b.set(0, "a", "x", `1`), b.set(0, "a", "y", `1`))
 	_, err := b.checkpointer(t, checkpoint.Options{}).MakeOne(t.Context())
@@ -158,7 +158,8 @@ func TestOneLifeOfANameIsLiveWithinAPause(t *testing.T) {
 		require.Equal(t, []int{2}, specs, sql)
 	}
 
-	// A watch from there must not see the earlier life end. It would take that for the end of the life that it has.
+	// A watch from there must not show the end of the earlier life. The client would take it for the end of the life in its
+	// list.
 	l := NewListWatch(r, ListWatchOptions{Resource: schema.GroupVersionResource{Group: "example.com", Resource: "things0"}, PlayerOptions: PlayerOptions{From: at}})
 	list, err := l.ListWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)

@@ -16,12 +16,12 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A folder keeps the last version of each object that a reading has touched and that is still alive, compressed.
+// A folder keeps the last version, compressed, of each object that this reading has reached and that still lives.
 type folder struct {
 	view    *view // through the pool
 	objects map[int64]*folded
 	types   []delta.Type
-	missing []time.Time // days that the caller knows of
+	missing []time.Time // days that the caller already received as an error
 	packed  []byte
 }
 
@@ -31,8 +31,8 @@ type folded struct {
 	err  error
 }
 
-// Versions gives what Deltas gives, with the object after and before each. A delta that cannot be folded comes with a
-// *DamagedError and without Doc. So do the deltas after it, up to the next keyframe of the object.
+// Versions yields what Deltas yields, with the object before and after each delta. If a delta cannot be folded, it comes
+// with a *DamagedError and without Doc. So do the later deltas of the object, up to its next keyframe.
 func (r *Record) Versions(ctx context.Context, q Query) iter.Seq2[Version, error] {
 	return r.view.versions(ctx, q)
 }
@@ -49,7 +49,8 @@ func (v *view) versions(ctx context.Context, q Query) iter.Seq2[Version, error] 
 	}
 }
 
-// FollowVersions gives what Versions gives, and then waits for more, until ctx ends, which is no error, or the Query does.
+// FollowVersions yields what Versions yields, and then waits for more. It ends with ctx, without an error, or with the
+// Query.
 func (r *Record) FollowVersions(ctx context.Context, q Query) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		yield = unlessDone(ctx, yield)
@@ -61,7 +62,7 @@ func (r *Record) FollowVersions(ctx context.Context, q Query) iter.Seq2[Version,
 	}
 }
 
-// newFolder takes the types out of the Query: a version is folded from deltas of all types.
+// newFolder moves the types out of the Query: folding a version needs deltas of all types.
 func newFolder(v *view, q *Query) *folder {
 	f := &folder{view: v, objects: make(map[int64]*folded), types: q.Types}
 	q.Types = nil
@@ -77,7 +78,7 @@ func (f *folder) versions(ctx context.Context, g *deltaReader, yield func(Versio
 		if err == nil {
 			err = f.load(ctx, batch)
 		}
-		if err != nil && !f.told(err) && !yield(Version{}, err) {
+		if err != nil && !f.reported(err) && !yield(Version{}, err) {
 			return false
 		}
 		if err != nil && !isMissingDay(err) {
@@ -92,7 +93,7 @@ func (f *folder) versions(ctx context.Context, g *deltaReader, yield func(Versio
 	return true
 }
 
-// load finds the versions before the first rows of objects that the reading has not touched yet.
+// load finds the previous versions of objects that this reading reaches for the first time.
 func (f *folder) load(ctx context.Context, batch []Row) error {
 	var targets []target
 	for i := range batch {
@@ -119,7 +120,7 @@ func (f *folder) load(ctx context.Context, batch []Row) error {
 		o := f.objects[v.id]
 		if v.err != nil {
 			o.root, o.err = v.seq, v.err
-			return nil //nolint:nilerr // its deltas are given, each with the error
+			return nil //nolint:nilerr // its deltas are yielded, each with the error
 		}
 		f.keep(o, v.doc)
 		return nil
@@ -132,7 +133,7 @@ func (f *folder) keep(o *folded, doc patch.Doc) {
 	o.doc, o.root, o.err = slices.Clone(f.packed), 0, nil
 }
 
-// give folds one row.
+// give yields the version of one row.
 func (f *folder) give(ctx context.Context, w *Row, yield func(Version, error) bool) bool {
 	stream, err := f.view.stream(ctx, w.Stream)
 	if err != nil {
@@ -155,7 +156,7 @@ func (f *folder) version(w *Row, stream *Stream) (v Version, err error) {
 	if o.doc != nil {
 		before, unpackErr := s2.Decode(nil, o.doc)
 		if unpackErr != nil {
-			return v, unpackErr // of our own memory
+			return v, unpackErr // corruption of our own memory
 		}
 		v.Before = before
 	}
@@ -174,8 +175,9 @@ func (f *folder) version(w *Row, stream *Stream) (v Version, err error) {
 	return v, damaged
 }
 
-// told reports whether the error is a missing day that the caller knows of: versions before those of a day may be in it.
-func (f *folder) told(err error) bool {
+// reported reports whether the caller already received this missing day. The day may hold earlier versions of objects of
+// several batches.
+func (f *folder) reported(err error) bool {
 	var missing *MissingDayError
 	if !errors.As(err, &missing) {
 		return false

@@ -19,7 +19,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// A view reads, of one cluster, the tables that answers begin with: through the pool, or within one transaction.
+// A view reads the basic tables of one cluster, either through the pool or within one transaction.
 type view struct {
 	pool    *pgxpool.Pool
 	db      querier // the pool, or a transaction
@@ -32,14 +32,14 @@ func newView(pool *pgxpool.Pool, cluster Cluster) *view {
 	return &view{pool: pool, db: pool, cluster: cluster, streams: new(streamMemory), days: &dayMemory{found: make(map[time.Time]time.Time)}}
 }
 
-// in is the view within a transaction.
+// in returns the view within a transaction.
 func (v *view) in(tx pgx.Tx) *view {
 	within := *v
 	within.db = tx
 	return &within
 }
 
-// atOnce reads one state of the record.
+// atOnce calls read with a view of one state of the record.
 func (v *view) atOnce(ctx context.Context, read func(v *view) error) error {
 	return pgx.BeginTxFunc(ctx, v.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error { return read(v.in(tx)) })
 }
@@ -58,7 +58,7 @@ func (v *view) extent(ctx context.Context) (e Extent, err error) {
 		LEFT JOIN kuberewind.record_horizons z ON z.cluster = h.cluster
 		WHERE h.cluster = $1`, v.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt, &wholeSeq, &wholeAt)
 	if err != nil {
-		return e, fmt.Errorf("read what the record spans: %w", err)
+		return e, fmt.Errorf("read the extent of the record: %w", err)
 	}
 	if firstSeq != nil {
 		e.FirstSeq, e.FirstAt = *firstSeq, firstAt.UTC()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Writer is a field manager that is proved to have written a version.
+// A Writer is a field manager that provably wrote a version.
 type Writer struct {
 	Manager, Subresource   string
 	Seq                    int64
@@ -16,8 +16,9 @@ type Writer struct {
 // lastWriterRows bounds how far back LastWriter looks.
 const lastWriterRows = 1000
 
-// LastWriter gives the last writer of a life that is proved, before the delta of this seq. It looks at 1,000 deltas of the object at most; found says
-// whether one of them has a proved writer. It is not who deleted the object: no watch says that.
+// LastWriter returns the last proved writer of a life before a delta. It looks at 1,000 deltas of the object at most; found
+// reports whether one of them has a proved writer. The writer need not be the client that deleted the object: no watch
+// shows that client.
 func (u Lookup) LastWriter(ctx context.Context, objectID, before int64) (w Writer, found bool, err error) {
 	err = u.view.db.QueryRow(ctx, `
 		SELECT seq, observed_at, occurred_at, manager, coalesce(subresource, '')
