@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var cluster = history.Cluster{Number: 1, Name: record.Cluster}
 
-// counter counts with the rights of logins of a role.
+// counter returns a Counter with the rights of a login of a role.
 func counter(t testing.TB, db *pgtest.Database, role string, o activity.Options) *activity.Counter {
 	t.Helper()
 	pool, err := postgres.NewCounterPool(t.Context(), db.Login(t, role), activity.Session)
@@ -41,9 +41,9 @@ func counter(t testing.TB, db *pgtest.Database, role string, o activity.Options)
 	return activity.NewCounter(pool, cluster, o)
 }
 
-// A change of the classification of deltas changes these numbers, and has to raise class.Version. Else old counts would pass
-// for new ones.
-func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
+// A change of the classification changes these numbers, and must raise class.Version. Otherwise the Counter would keep old
+// counts.
+func TestCountsOfTheSceneMatchTheClassifierVersion(t *testing.T) {
 	const version, classes = 1, "added 80, change 141, deleted 43, event 189, heartbeat 416, status 287, sync 205"
 	db := pgtest.New(t, scenetest.Record)
 	conn := db.Connect(t)
@@ -61,7 +61,7 @@ func TestCountsOfTheSceneAreThoseOfThisVersionOfTheClassifier(t *testing.T) {
 	}
 }
 
-func TestADamagedDeltaIsPassedOver(t *testing.T) {
+func TestTheCounterSkipsABlockWithAMissingDelta(t *testing.T) {
 	db := pgtest.New(t, scenetest.Record)
 	db.Exec(t, "DELETE FROM kuberewind.deltas_data WHERE seq = 150")
 	err := counter(t, db, migrations.WriterRole, activity.Options{Block: 100}).CountDue(t.Context())
@@ -72,7 +72,7 @@ func TestADamagedDeltaIsPassedOver(t *testing.T) {
 	require.Equal(t, 5*2, around)
 }
 
-func TestTheCounterGivesWayToAPrune(t *testing.T) {
+func TestTheCounterYieldsToAPrune(t *testing.T) {
 	db := pgtest.New(t, scenetest.Record)
 	counter := counter(t, db, migrations.WriterRole, activity.Options{Block: 1361})
 	prune, err := db.Connect(t).Begin(t.Context())
@@ -82,13 +82,13 @@ func TestTheCounterGivesWayToAPrune(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	require.ErrorContains(t, counter.Rebuild(ctx), "lock timeout")
-	_, err = prune.Exec(t.Context(), "DELETE FROM kuberewind.activity") // The locks of the counter are gone.
+	_, err = prune.Exec(t.Context(), "DELETE FROM kuberewind.activity") // The counter has released its locks.
 	require.NoError(t, err)
 	require.NoError(t, prune.Rollback(t.Context()))
 	require.NoError(t, counter.Rebuild(t.Context()))
 }
 
-// A logged keeps what was logged.
+// A logged keeps the log.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -106,7 +106,7 @@ func (l *logged) lines() int {
 	return strings.Count(l.text.String(), "\n")
 }
 
-func TestALoginThatMayNotCountGetsOneErrorThatSaysWhatItNeeds(t *testing.T) {
+func TestALoginWithoutRightsLogsOneErrorThatSaysWhatItNeeds(t *testing.T) {
 	db := pgtest.New(t, scenetest.Record)
 	var log logged
 	options := activity.Options{CheckEvery: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -121,7 +121,7 @@ func TestALoginThatMayNotCountGetsOneErrorThatSaysWhatItNeeds(t *testing.T) {
 		return n
 	}
 	require.Eventually(t, func() bool { return log.lines() > 0 && rows() == 5*13 }, 5*time.Minute, time.Millisecond)
-	for range 3 { // The one that may count looks often meanwhile.
+	for range 3 { // The other counter checks often meanwhile.
 		_, err := conn.Exec(t.Context(), "DELETE FROM kuberewind.activity WHERE first_seq = 1")
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return rows() == 5*13 }, 5*time.Minute, time.Millisecond)
@@ -132,7 +132,7 @@ func TestALoginThatMayNotCountGetsOneErrorThatSaysWhatItNeeds(t *testing.T) {
 	require.Contains(t, log.text.String(), "this login may not become kuberewind_counter: run \\\"recorder migrate\\\" as the owner of the record")
 }
 
-// A whole fleet has the namespace whose UID is that of the cluster.
+// whole is a fleet that has the namespace whose UID is that of the cluster.
 type whole struct{ data.Set }
 
 func (s whole) Resources() []data.Resource {
@@ -167,8 +167,9 @@ func fleet(ctx context.Context, conn *pgx.Conn) error {
 	return record.SetInto(ctx, conn.Config().ConnString(), whole{set}, nil)
 }
 
-// BenchmarkCounting says what a delta costs: the CPU of the counter and of PostgreSQL, and bytes. The bytes of the counts are a share of those of the deltas with
-// their indexes. 80 is what a row takes besides its arrays, with its entry in the index.
+// BenchmarkCounting measures the cost of a delta: the CPU of the counter and of PostgreSQL, and bytes. The bytes of the
+// counts are a share of the bytes of the deltas with their indexes. A row takes 80 bytes in addition to its arrays, with
+// its index entry.
 func BenchmarkCounting(b *testing.B) {
 	for _, of := range []struct {
 		name  string
@@ -180,7 +181,7 @@ func BenchmarkCounting(b *testing.B) {
 			conn := db.Connect(b)
 			c := counter(b, db, migrations.WriterRole, activity.Options{Block: of.block})
 			var deltas int64
-			_, err := conn.Exec(b.Context(), "VACUUM (ANALYZE)") // Autovacuum would be counted, too.
+			_, err := conn.Exec(b.Context(), "VACUUM (ANALYZE)") // Otherwise the measurement would include autovacuum.
 			require.NoError(b, err)
 			began := cpu(b, conn)
 			rounds := 0
@@ -204,7 +205,7 @@ func BenchmarkCounting(b *testing.B) {
 	}
 }
 
-// cpu is what this process and the server have used.
+// cpu returns the CPU time of this process and of the server.
 func cpu(b *testing.B, conn *pgx.Conn) time.Duration {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", conn.PgConn().PID()))

@@ -16,10 +16,11 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// A Width is how long the stretches of time are that are counted.
+// A Width is the length of the time buckets of a row of counts.
 type Width string
 
-// The widths. Those of a resource are of all namespaces and managers together: they are a tenth as many counts, and few filters need more.
+// These are the widths. A row of a resource adds up all namespaces and managers. It has a tenth as many counts, and few
+// filters need more.
 const (
 	Minute           Width = "minute"
 	Hour             Width = "hour"
@@ -27,28 +28,28 @@ const (
 	HourOfResource   Width = "hour of resource"
 )
 
-// Delta is the width of the row that holds each delta by itself.
+// Delta is the width of the row that holds each delta separately.
 const Delta Width = "delta"
 
-// widths are how long they are. A block has a row for each, and one for its deltas.
+// widths lists the rows of a block, except the row of its deltas.
 var widths = []struct {
 	width    Width
 	long     time.Duration
-	together bool // namespaces and managers
+	together bool // adds up namespaces and managers
 }{{Minute, time.Minute, false}, {Hour, time.Hour, false}, {MinuteOfResource, time.Minute, true}, {HourOfResource, time.Hour, true}}
 
-// rowsOfBlock is how many rows a block has.
+// rowsOfBlock is the number of rows in a block.
 var rowsOfBlock = len(widths) + 1
 
-// A stretch is of seqs of one day.
-type stretch struct {
+// A span is a range of seqs of one day.
+type span struct {
 	day         time.Time
 	first, last int64
 }
 
-// A key says what was counted.
+// A key identifies one count.
 type key struct {
-	at int64 // begin of the minute or hour, in seconds since 1970
+	at int64 // beginning of the minute or hour, in seconds since 1970
 	kind
 }
 
@@ -57,10 +58,10 @@ func (k key) compare(other key) int {
 		cmp.Compare(k.manager, other.manager), cmp.Compare(k.at, other.at))
 }
 
-// A tally is how many there were.
+// A tally is one count, with the seqs that it covers.
 type tally struct {
 	n           int32
-	first, last int64 // seqs
+	first, last int64 // lowest and highest seq
 }
 
 func (t tally) plus(other tally) tally {
@@ -70,10 +71,10 @@ func (t tally) plus(other tally) tally {
 	return tally{t.n + other.n, min(t.first, other.first), max(t.last, other.last)}
 }
 
-// tallies are the counts of a stretch, by minute or by hour.
+// tallies are the counts of a span, by minute or by hour.
 type tallies map[key]tally
 
-// by gives the same counts in a greater width, and for all namespaces and managers together if that is asked for.
+// by returns the same counts in a larger width. If together is set, it adds up all namespaces and managers.
 func (t tallies) by(long time.Duration, together bool) tallies {
 	seconds := int64(long / time.Second)
 	wide := tallies{}
@@ -87,7 +88,7 @@ func (t tallies) by(long time.Duration, together bool) tallies {
 	return wide
 }
 
-// columns are counts as the table holds them.
+// columns hold counts in the form of the table.
 type columns struct {
 	times               []time.Time
 	streams             []int32
@@ -98,12 +99,12 @@ type columns struct {
 	deltas              []byte // of a sequence
 }
 
-// newColumns are empty, and not NULL.
+// newColumns returns empty columns that are not NULL.
 func newColumns() *columns {
 	return &columns{times: []time.Time{}, counts: []int32{}, firstSeqs: []int64{}, lastSeqs: []int64{}, deltas: []byte{}}
 }
 
-// columns puts the counts in order. Neighbours resemble each other, so that they compress well.
+// columns sorts the counts. Adjacent counts then resemble each other, so they compress well.
 func (t tallies) columns() *columns {
 	keys := make([]key, 0, len(t))
 	for k := range t {
@@ -121,7 +122,7 @@ func (t tallies) columns() *columns {
 	return c
 }
 
-// tallies reads columns. It refuses columns of several lengths, and two counts of one thing.
+// tallies reads columns. It refuses columns of different lengths, and two counts with the same key.
 func (c *columns) tallies() (tallies, error) {
 	t := tallies{}
 	n := len(c.times)
@@ -144,38 +145,40 @@ func (k key) begin() string { return time.Unix(k.at, 0).UTC().Format(time.RFC333
 
 var errLengths = errors.New("its arrays have several lengths")
 
-// errNewStream says that a delta is of a stream that began after the streams were read. Its class would be a guess.
+// errNewStream says that a delta belongs to a stream that began after the reader read the streams. Its class would be a
+// guess.
 var errNewStream = errors.New("a stream has just begun")
 
-// errHoles says that deltas or lives are missing that are to be counted.
+// errHoles says that deltas or lives that must be counted are missing.
 var errHoles = errors.New("the record is damaged")
 
 const (
-	// sliceDeltas are read at once: their patches are what takes memory, some KiB each, and no more than two objects of etcd.
+	// The counter reads sliceDeltas at once. Their patches dominate its memory: some KiB each, and at most twice the size
+	// of an object in etcd.
 	sliceDeltas = 2048
-	// mostNamespaces bounds what is remembered of lives.
+	// mostNamespaces bounds how many namespaces of lives the counter remembers.
 	mostNamespaces = 100_000
 )
 
-// A reckoner counts deltas, from the deltas themselves.
-type reckoner struct {
+// A blockCounter counts deltas by reading them.
+type blockCounter struct {
 	record     *history.Record
 	reader     *marks.Reader
-	namespaces map[int64]string // of lives
+	namespaces map[int64]string // by ObjectID
 }
 
-func newReckoner(record *history.Record) *reckoner {
-	return &reckoner{record: record, reader: marks.NewReader(record), namespaces: map[int64]string{}}
+func newBlockCounter(record *history.Record) *blockCounter {
+	return &blockCounter{record: record, reader: marks.NewReader(record), namespaces: map[int64]string{}}
 }
 
-// A reckoned is what was counted of a stretch.
-type reckoned struct {
+// blockCounts holds the counts of a span.
+type blockCounts struct {
 	minutes  tallies
 	sequence sequence
 }
 
-// count counts a stretch. All its deltas have to be there. The error may be errNewStream or a *history.MissingDayError.
-func (r *reckoner) count(ctx context.Context, s stretch) (*reckoned, error) {
+// count counts a span. All its deltas must be on record. The error may be errNewStream or a *history.MissingDayError.
+func (r *blockCounter) count(ctx context.Context, s span) (*blockCounts, error) {
 	reading, err := r.reader.Begin(ctx, ask.Filter{Classes: class.All}, ask.Window{}, nil)
 	if err != nil {
 		return nil, err
@@ -190,7 +193,7 @@ func (r *reckoner) count(ctx context.Context, s stretch) (*reckoned, error) {
 		if int64(len(found)) != to-from+1 {
 			return nil, fmt.Errorf("%w: of the seqs %d to %d, %d are on record", errHoles, from, to, len(found))
 		}
-		if err := r.learn(ctx, found); err != nil {
+		if err := r.loadNamespaces(ctx, found); err != nil {
 			return nil, err
 		}
 		for i := range found {
@@ -203,11 +206,11 @@ func (r *reckoner) count(ctx context.Context, s stretch) (*reckoned, error) {
 			each.add(k.kind, m.OccurredAt.UnixMilli())
 		}
 	}
-	return &reckoned{minutes, each.sequence}, nil
+	return &blockCounts{minutes, each.sequence}, nil
 }
 
-// learn reads the namespaces of lives.
-func (r *reckoner) learn(ctx context.Context, found []marks.Mark) error {
+// loadNamespaces reads the namespaces of lives that are not in memory.
+func (r *blockCounter) loadNamespaces(ctx context.Context, found []marks.Mark) error {
 	if len(r.namespaces) > mostNamespaces {
 		clear(r.namespaces)
 	}

@@ -17,35 +17,35 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
-// BlockDeltas is of how many deltas a block holds the counts. A rest that is less than a block is read delta by delta when a
-// strip is asked for.
+// BlockDeltas is the number of deltas in a block. If fewer deltas remain uncounted, a strip reads them one by one.
 const BlockDeltas = 4096
 
-// Session is what the sessions of a recorder's Counter are called in pg_stat_activity.
+// Session is the application name of a Counter's sessions in pg_stat_activity.
 const Session = "kuberewind counts"
 
-// Options of a Counter. Zero values mean the defaults.
+// Options are the options of a Counter. Zero values mean the defaults.
 type Options struct {
-	// CheckEvery is how often Run looks whether a block can be counted; 0 means ten seconds.
+	// CheckEvery is how often Run checks whether a block can be counted; 0 means ten seconds.
 	CheckEvery time.Duration
-	// Block is of how many deltas a block holds the counts; 0 means BlockDeltas.
+	// Block is the number of deltas in a block; 0 means BlockDeltas.
 	Block int64
-	// Busy is which part of the time it may work; 0 means half. 1 is without a rest.
+	// Busy is the share of the time in which the Counter works; 0 means half. At 1 it does not rest.
 	Busy float64
-	// Log gets the errors that Run cannot return; nil means none.
+	// Log receives the errors that Run cannot return; nil discards them.
 	Log *slog.Logger
 }
 
-// A Counter counts the deltas of a cluster ahead. It needs two connections, with the rights of kuberewind_counter.
+// A Counter counts the deltas of a cluster before a strip needs the counts. It needs two connections with the rights of
+// kuberewind_counter.
 type Counter struct {
-	pool     *pgxpool.Pool
-	record   *history.Record
-	reckoner *reckoner
-	options  Options
-	said     string // what was logged last
+	pool         *pgxpool.Pool
+	record       *history.Record
+	blockCounter *blockCounter
+	options      Options
+	logged       string // last error in the log
 }
 
-// NewCounter makes a Counter that works through a pool of its owner's.
+// NewCounter returns a Counter that uses the caller's pool. The caller closes the pool.
 func NewCounter(pool *pgxpool.Pool, cluster history.Cluster, o Options) *Counter {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = 10 * time.Second
@@ -60,16 +60,16 @@ func NewCounter(pool *pgxpool.Pool, cluster history.Cluster, o Options) *Counter
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	record := history.Of(pool, cluster)
-	return &Counter{pool: pool, record: record, reckoner: newReckoner(record), options: o}
+	return &Counter{pool: pool, record: record, blockCounter: newBlockCounter(record), options: o}
 }
 
-// Run counts whatever can be counted, until ctx ends, which is no error. A failure is logged, and tried again later: without
-// counts nothing is wrong, only slower.
+// Run counts everything that can be counted, until ctx ends. It then returns nil. Run logs a failure and retries later.
+// Without counts, answers are the same, but slower.
 func (c *Counter) Run(ctx context.Context) error {
 	ticker := time.NewTicker(c.options.CheckEvery)
 	defer ticker.Stop()
 	for {
-		c.tell(ctx, c.CountDue(ctx))
+		c.logOnce(ctx, c.CountDue(ctx))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -78,28 +78,29 @@ func (c *Counter) Run(ctx context.Context) error {
 	}
 }
 
-// tell logs an error, once as long as it stays the same.
-func (c *Counter) tell(ctx context.Context, err error) {
+// logOnce logs an error, but not again while it stays the same.
+func (c *Counter) logOnce(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errNewStream):
 	case err == nil:
-		c.said = ""
-	case err.Error() != c.said:
-		c.said = err.Error()
-		c.options.Log.WarnContext(ctx, "nothing is counted ahead for the timeline, whose wide windows are slower until that works", "cluster", c.record.Cluster().Name, "error", err)
+		c.logged = ""
+	case err.Error() != c.logged:
+		c.logged = err.Error()
+		c.options.Log.WarnContext(ctx, "counting ahead for the timeline failed; wide windows are slower until it succeeds", "cluster", c.record.Cluster().Name, "error", err)
 	}
 }
 
-// Rebuild drops what was counted of the cluster, and counts again.
+// Rebuild deletes all counts of the cluster and counts again.
 func (c *Counter) Rebuild(ctx context.Context) error {
 	if _, err := c.pool.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1`, c.record.Cluster().Number); err != nil {
-		return fmt.Errorf("drop what was counted ahead: %w", err)
+		return fmt.Errorf("delete the counts: %w", err)
 	}
 	return c.CountDue(ctx)
 }
 
-// CountDue counts all that can be counted now, block by block from the oldest on. It rests after each. Each block is a transaction, so that nothing is lost if
-// it is stopped. It passes over deltas that are not there; the error says which, at the end.
+// CountDue counts everything that can be counted now, block by block from the oldest on. It rests after each block. Each
+// block is one transaction, so a stopped Counter loses nothing. CountDue skips missing deltas, and reports the first such
+// block at the end.
 func (c *Counter) CountDue(ctx context.Context) error {
 	var damaged error
 	for counted := int64(0); ; {
@@ -113,7 +114,7 @@ func (c *Counter) CountDue(ctx context.Context) error {
 		switch err := c.countOne(ctx, *s); {
 		case err == nil:
 		case errors.Is(err, ErrChanged):
-			counted = s.first - 1 // A day was dropped, or a value was erased, while it was counted.
+			counted = s.first - 1 // A day was dropped, or a value was erased, during the count.
 		case errors.As(err, &missing):
 			counted = missing.LastSeq
 		case errors.Is(err, errHoles):
@@ -141,8 +142,9 @@ func (c *Counter) rest(ctx context.Context, worked time.Duration) error {
 	}
 }
 
-// due gives the next stretch after a seq that is not counted, nil if there is none. The last day may go on: its end waits until it fills a block.
-func (c *Counter) due(ctx context.Context, counted int64) (*stretch, error) {
+// due returns the next uncounted span after a seq, or nil. The last day may still grow: its last deltas wait until they
+// fill a block.
+func (c *Counter) due(ctx context.Context, counted int64) (*span, error) {
 	days, err := c.record.Days().List(ctx, counted+1, math.MaxInt64)
 	if err != nil {
 		return nil, err
@@ -168,24 +170,25 @@ func (c *Counter) due(ctx context.Context, counted int64) (*stretch, error) {
 	return nil, nil
 }
 
-func (c *Counter) cut(day time.Time, from, to int64) *stretch {
-	return &stretch{day: day, first: from, last: min(to, from+c.options.Block-1)}
+func (c *Counter) cut(day time.Time, from, to int64) *span {
+	return &span{day: day, first: from, last: min(to, from+c.options.Block-1)}
 }
 
-// countOne counts a stretch, and writes its block in the place of the earlier one. It is ErrChanged if the past of the record
-// has changed meanwhile.
-func (c *Counter) countOne(ctx context.Context, s stretch) error {
+// countOne counts a span, and replaces earlier blocks of it. The error is ErrChanged if the record's past changed
+// meanwhile.
+func (c *Counter) countOne(ctx context.Context, s span) error {
 	revision, err := c.record.Completeness().Revision(ctx)
 	if err != nil {
 		return err
 	}
-	counted, err := c.reckoner.count(ctx, s)
+	counted, err := c.blockCounter.count(ctx, s)
 	if err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		// An erasure has this lock until it is committed, and removes what was counted before it. So this sees the erasure, or the erasure sees this.
-		// A prune may hold the row of a day and wait for this lock. PostgreSQL looks for deadlocks after a second, so the counter gives way before.
+		// An erasure holds this lock until it commits, and deletes the counts made before it. So either this transaction
+		// sees the erasure, or the erasure sees this block. A prune may hold the row of a day while it waits for this lock.
+		// PostgreSQL looks for deadlocks after one second, so the counter gives up before that.
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'; LOCK TABLE kuberewind.activity IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -199,7 +202,7 @@ func (c *Counter) countOne(ctx context.Context, s stretch) error {
 	})
 }
 
-func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, counted *reckoned) error {
+func (c *Counter) write(ctx context.Context, tx pgx.Tx, s span, counted *blockCounts) error {
 	cluster := c.record.Cluster().Number
 	_, err := tx.Exec(ctx, `DELETE FROM kuberewind.activity WHERE cluster = $1 AND day = $2 AND last_seq >= $3 AND first_seq <= $4`, cluster, s.day, s.first, s.last)
 	if err != nil {
@@ -219,8 +222,8 @@ func (c *Counter) write(ctx context.Context, tx pgx.Tx, s stretch, counted *reck
 	return nil
 }
 
-// rows are what a block has in the table.
-func (r *reckoned) rows() iter.Seq2[Width, *columns] {
+// rows yields the table rows of a block.
+func (r *blockCounts) rows() iter.Seq2[Width, *columns] {
 	return func(yield func(Width, *columns) bool) {
 		for _, w := range widths {
 			if !yield(w.width, r.minutes.by(w.long, w.together).columns()) {

@@ -9,22 +9,24 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
-// A kind is what the filters of a strip tell apart.
+// A kind holds everything that the filters of a strip distinguish.
 type kind struct {
 	stream             int32
 	namespace, manager string
 	class              class.Class
 }
 
-// A sequence is the deltas of a block one by one: of bars that are shorter than a minute, no count made ahead can be much shorter than this.
+// A sequence holds the deltas of a block one by one. For bars that are shorter than a minute, no count made ahead can be
+// much shorter than this.
 //
-// Its bytes hold two varints for each seq (encoding/binary): the number of its kind, and the milliseconds from the delta before. The first one's are since 1970.
+// Its bytes hold two varints for each seq (encoding/binary): the number of its kind, and the milliseconds since the
+// previous delta. The first delta counts from 1970.
 type sequence struct {
-	kinds []kind // in the order in which they come first
+	kinds []kind // in the order of their first deltas
 	bytes []byte
 }
 
-// A sequencer makes a sequence, delta by delta.
+// A sequencer builds a sequence, delta by delta.
 type sequencer struct {
 	sequence
 	numbers map[kind]uint64
@@ -46,8 +48,8 @@ func (s *sequencer) add(k kind, ms int64) {
 
 var errBadSequence = errors.New("its sequence does not end with its last seq")
 
-// decode gives the number of the kind of each delta, and when it occurred. It refuses bytes that are not of n deltas; all that
-// it gave before is void then.
+// decode calls give with the kind number and the time of each delta. It refuses bytes that do not hold exactly n deltas.
+// The caller must then discard everything that it received.
 func decode(bytes []byte, kinds int, n int64, give func(i int64, kind int, ms int64)) error {
 	ms := int64(0)
 	for i := range n {
@@ -70,7 +72,7 @@ func decode(bytes []byte, kinds int, n int64, give func(i int64, kind int, ms in
 	return nil
 }
 
-// columns puts the kinds of a sequence into columns. There is nothing to count in them.
+// columns puts the kinds of a sequence into columns. They have no counts.
 func (s *sequence) columns() *columns {
 	c := newColumns()
 	c.deltas = s.bytes
@@ -81,7 +83,7 @@ func (s *sequence) columns() *columns {
 	return c
 }
 
-// A moment is a delta as a sequence holds it.
+// A moment is one delta of a sequence.
 type moment struct {
 	kind
 	ms int64
@@ -98,7 +100,7 @@ func (c *columns) moments(n int64) (all []moment, err error) {
 	return all, err
 }
 
-// firstDifference says where the deltas of a block are others than those of columns, "" if nowhere.
+// firstDifference describes the first delta of a block that differs from the columns, "" if there is none.
 func (s *sequence) firstDifference(c *columns, b Block, names map[int32]string) string {
 	n := b.Last - b.First + 1
 	there, err := c.moments(n)

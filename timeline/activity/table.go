@@ -14,14 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
-// A Block is a stretch of seqs whose counts can be used.
+// A Block is a range of seqs whose counts can be used.
 type Block struct {
 	First, Last int64 // both included
 	day         time.Time
 }
 
-// Blocks gives the blocks that hold seqs from one to another, in order. They do not overlap. The first and the last may reach beyond these seqs. Those of a
-// day whose partition is gone are left out: its deltas are not on record any more.
+// Blocks returns the blocks that hold seqs of a range, in order. They do not overlap. The first and the last block may
+// reach beyond the range. Blocks skips days whose partitions are gone: their deltas are no longer on record.
 func Blocks(ctx context.Context, rec *history.Record, first, last int64) ([]Block, error) {
 	days, err := rec.Days().List(ctx, first, last)
 	if err != nil {
@@ -33,7 +33,7 @@ func Blocks(ctx context.Context, rec *history.Record, first, last int64) ([]Bloc
 	return blocksOf(ctx, rec, days, first, last)
 }
 
-// present leaves out the days whose partitions are gone.
+// present returns the days whose partitions are present.
 func present(ctx context.Context, rec *history.Record, days []history.Day) (there []history.Day, err error) {
 	for _, d := range days {
 		var missing *history.MissingDayError
@@ -47,7 +47,7 @@ func present(ctx context.Context, rec *history.Record, days []history.Day) (ther
 	return there, nil
 }
 
-// blocksOf gives the blocks of days, of which there are all widths, counted by this program's classifier.
+// blocksOf returns the blocks of some days that have all widths, counted by this program's classifier.
 func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, first, last int64) (all []Block, err error) {
 	dates := make([]time.Time, len(days))
 	for i := range days {
@@ -58,7 +58,7 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 		WHERE cluster = $1 AND day = ANY ($2::date[]) AND last_seq >= $3 AND first_seq <= $4 AND classifier = $5
 		GROUP BY day, first_seq, last_seq HAVING count(*) = $6 ORDER BY first_seq`, rec.Cluster().Number, dates, first, last, class.Version, rowsOfBlock)
 	if err != nil {
-		return nil, fmt.Errorf("look what was counted ahead: %w", err)
+		return nil, fmt.Errorf("find the blocks of counts: %w", err)
 	}
 	var b Block
 	_, err = pgx.ForEachRow(rows, []any{&b.First, &b.Last, &b.day}, func() error {
@@ -68,31 +68,32 @@ func blocksOf(ctx context.Context, rec *history.Record, days []history.Day, firs
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look what was counted ahead: %w", err)
+		return nil, fmt.Errorf("find the blocks of counts: %w", err)
 	}
 	return all, nil
 }
 
-// A Selection says which counts are read. Nil and "" do not bound.
+// A Selection selects the counts to read. Nil and "" do not bound.
 type Selection struct {
 	Width      Width // Delta, Minute or Hour
 	Streams    []int32
 	Namespaces []string
-	Manager    string // proved
+	Manager    string // a proved manager
 }
 
-// A Count is how many deltas of a class occurred in a minute or an hour, or one delta.
+// A Count is the number of deltas of a class in a minute or an hour, or one delta.
 type Count struct {
-	At                time.Time // its begin
+	At                time.Time // the beginning of the minute or hour, or the time of the delta
 	Class             class.Class
 	N                 int64
-	FirstSeq, LastSeq int64 // the lowest and the highest of them
+	FirstSeq, LastSeq int64 // lowest and highest seq
 }
 
-// ErrChanged says that blocks are not there any more, or not as they were.
+// ErrChanged says that a block is gone, or differs from what the caller read before.
 var ErrChanged = errors.New("the counts have changed meanwhile")
 
-// Read gives the counts of blocks that follow each other. After an error, some of them may have been given. It is ErrChanged if a block is gone.
+// Read calls give with the counts of consecutive blocks. After an error, it may have called give for some of them. The
+// error is ErrChanged if a block is gone.
 func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection, give func(Count)) error {
 	if len(blocks) == 0 {
 		return nil
@@ -110,7 +111,7 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 		ORDER BY first_seq`,
 		rec.Cluster().Number, blocks[0].day, newest.day, blocks[0].First, newest.First, string(width), s.Streams != nil, s.Namespaces != nil, s.Manager != "", class.Version)
 	if err != nil {
-		return fmt.Errorf("read what was counted ahead: %w", err)
+		return fmt.Errorf("read the counts: %w", err)
 	}
 	defer rows.Close()
 	next := 0
@@ -118,7 +119,7 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 		var first, last int64
 		var c columns
 		if err := rows.Scan(&first, &last, &c.times, &c.classes, &c.counts, &c.firstSeqs, &c.lastSeqs, &c.deltas, &c.streams, &c.namespaces, &c.managers); err != nil {
-			return fmt.Errorf("read what was counted ahead: %w", err)
+			return fmt.Errorf("read the counts: %w", err)
 		}
 		if next == len(blocks) || first != blocks[next].First || last != blocks[next].Last || !s.fits(&c) {
 			return ErrChanged
@@ -132,7 +133,7 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 		s.give(&c, give)
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read what was counted ahead: %w", err)
+		return fmt.Errorf("read the counts: %w", err)
 	}
 	if next < len(blocks) {
 		return ErrChanged
@@ -140,7 +141,7 @@ func Read(ctx context.Context, rec *history.Record, blocks []Block, s Selection,
 	return nil
 }
 
-// fits reports whether the columns that were read have the lengths that they should have.
+// fits reports whether the columns have the expected lengths.
 func (s *Selection) fits(c *columns) bool {
 	n, counts := len(c.classes), len(c.classes)
 	if s.Width == Delta {
@@ -150,7 +151,7 @@ func (s *Selection) fits(c *columns) bool {
 		(s.Streams == nil || len(c.streams) == n) && (s.Namespaces == nil || len(c.namespaces) == n) && (s.Manager == "" || len(c.managers) == n)
 }
 
-// selects reports whether the i-th counts of columns, or the deltas of the i-th kind, are asked for.
+// selects reports whether the selection includes the i-th count of columns, or the deltas of the i-th kind.
 func (s *Selection) selects(c *columns, i int) bool {
 	return (s.Streams == nil || slices.Contains(s.Streams, c.streams[i])) && (s.Namespaces == nil || slices.Contains(s.Namespaces, c.namespaces[i])) &&
 		(s.Manager == "" || c.managers[i] == s.Manager)
@@ -164,7 +165,7 @@ func (s *Selection) give(c *columns, give func(Count)) {
 	}
 }
 
-// giveEach gives the deltas of a block one by one.
+// giveEach calls give with the deltas of a block one by one.
 func (s *Selection) giveEach(c *columns, b Block, give func(Count)) error {
 	selected := make([]bool, len(c.classes))
 	for i := range selected {

@@ -15,25 +15,26 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/class"
 )
 
-// A Finding is a count that is not that of the deltas, or a row that no recorder writes.
+// A Finding is a count that differs from the deltas, or a row that no recorder writes.
 type Finding struct {
 	FirstSeq, LastSeq int64 // of the row
 	Text              string
 }
 
-// Verified says what was compared.
+// Verified says what Verify compared.
 type Verified struct {
-	Blocks, Deltas int64 // counted ahead, and counted again
-	Other          int64 // deltas that another version of the classifier counted: they are not used
+	Blocks, Deltas int64 // counted ahead, and compared
+	Other          int64 // deltas counted by another version of the classifier; these counts are not used
 	Missing        int64 // deltas that are not counted ahead
 }
 
-// VerifyOptions of Verify.
+// VerifyOptions are the options of Verify.
 type VerifyOptions struct {
-	Progress func(history.Progress) // nil means nobody
+	Progress func(history.Progress) // nil discards it
 }
 
-// Verify counts each block again, from the deltas, and gives what differs. It reads all patches once. Memory is bounded by a block.
+// Verify counts each block again from the deltas, and calls found with each difference. It reads all patches once. A block
+// bounds its memory.
 func Verify(ctx context.Context, rec *history.Record, o VerifyOptions, found func(Finding)) (v Verified, err error) {
 	if err := strays(ctx, rec, found); err != nil {
 		return v, err
@@ -53,7 +54,7 @@ func Verify(ctx context.Context, rec *history.Record, o VerifyOptions, found fun
 	if err != nil {
 		return v, err
 	}
-	r := newReckoner(rec)
+	r := newBlockCounter(rec)
 	streams, err := rec.Streams(ctx)
 	if err != nil {
 		return v, err
@@ -75,14 +76,14 @@ func Verify(ctx context.Context, rec *history.Record, o VerifyOptions, found fun
 			o.Progress(history.Progress{Stage: "deltas", Done: v.Deltas, Total: total})
 		}
 	}
-	v.Missing = max(0, total-v.Deltas) // A recorder may have counted meanwhile.
+	v.Missing = max(0, total-v.Deltas) // A recorder may have counted more meanwhile.
 	err = rec.Pool().QueryRow(ctx, `
 		SELECT coalesce(sum(last_seq - first_seq + 1), 0)::bigint FROM kuberewind.record_activity WHERE cluster = $1 AND width = $2 AND classifier <> $3`,
 		rec.Cluster().Number, string(Minute), class.Version).Scan(&v.Other)
 	return v, err
 }
 
-// strays finds rows that no counter writes: a width alone, seqs of another day, and rows that overlap.
+// strays finds rows that no counter writes: an incomplete set of widths, seqs of another day, and rows that overlap.
 func strays(ctx context.Context, rec *history.Record, found func(Finding)) error {
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT a.first_seq, a.last_seq, bool_and(a.first_seq <= a.last_seq AND a.first_seq >= d.first_seq AND a.last_seq <= d.last_seq),
@@ -91,7 +92,7 @@ func strays(ctx context.Context, rec *history.Record, found func(Finding)) error
 		JOIN kuberewind.record_days d ON d.cluster = a.cluster AND d.day = a.day
 		WHERE a.cluster = $1 GROUP BY a.day, a.first_seq, a.last_seq ORDER BY a.first_seq, a.last_seq`, rec.Cluster().Number, widthNames())
 	if err != nil {
-		return fmt.Errorf("read what was counted ahead: %w", err)
+		return fmt.Errorf("read the counts: %w", err)
 	}
 	var first, last, n, before int64
 	var within bool
@@ -108,12 +109,12 @@ func strays(ctx context.Context, rec *history.Record, found func(Finding)) error
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read what was counted ahead: %w", err)
+		return fmt.Errorf("read the counts: %w", err)
 	}
 	return nil
 }
 
-// widthNames are the widths as the table has them.
+// widthNames returns the widths as the table has them.
 func widthNames() (all []string) {
 	for _, w := range widths {
 		all = append(all, string(w.width))
@@ -121,9 +122,9 @@ func widthNames() (all []string) {
 	return append(all, string(Delta))
 }
 
-// compare counts a block again. It is ErrChanged if the block is gone meanwhile.
-func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string, found func(Finding)) error {
-	right, err := r.count(ctx, stretch{b.day, b.First, b.Last})
+// compare counts a block again. The error is ErrChanged if the block is gone meanwhile.
+func (r *blockCounter) compare(ctx context.Context, b Block, names map[int32]string, found func(Finding)) error {
+	right, err := r.count(ctx, span{b.day, b.First, b.Last})
 	if errors.Is(err, errHoles) {
 		found(Finding{b.First, b.Last, err.Error()})
 		return nil
@@ -155,7 +156,7 @@ func (r *reckoner) compare(ctx context.Context, b Block, names map[int32]string,
 	return nil
 }
 
-func (r *reckoner) stored(ctx context.Context, b Block, w Width) (*columns, error) {
+func (r *blockCounter) stored(ctx context.Context, b Block, w Width) (*columns, error) {
 	c := &columns{}
 	err := r.record.Pool().QueryRow(ctx, `
 		SELECT times, streams, namespaces, managers, classes, counts, first_seqs, last_seqs, deltas FROM kuberewind.record_activity
@@ -168,7 +169,7 @@ func (r *reckoner) stored(ctx context.Context, b Block, w Width) (*columns, erro
 	return c, err
 }
 
-// differences gives each count that differs, in order, and how.
+// differences yields each count that differs, in order, with a description.
 func differences(there, right tallies) iter.Seq2[key, string] {
 	keys := map[key]bool{}
 	for _, all := range []tallies{there, right} {
@@ -190,7 +191,7 @@ func differences(there, right tallies) iter.Seq2[key, string] {
 	}
 }
 
-// rest says what was counted, besides when and of which resource.
+// rest describes a kind without its resource.
 func (k kind) rest() string {
 	text := ", class " + string(k.class)
 	if k.namespace != "" {
