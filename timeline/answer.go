@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 )
 
-// write sends an answer as JSON, which no cache keeps.
+// write sends an answer as JSON. No cache may keep it.
 func write(w http.ResponseWriter, r *http.Request, code int, answer any) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
@@ -26,12 +26,12 @@ func write(w http.ResponseWriter, r *http.Request, code int, answer any) {
 	var to io.Writer = w
 	if takesGzip(r) {
 		header.Set("Content-Encoding", "gzip")
-		packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // The level is one.
-		defer packed.Close()                                //nolint:errcheck // a client that is gone needs no answer
+		packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // BestSpeed is a valid level.
+		defer packed.Close()                                //nolint:errcheck // a disconnected client needs no answer
 		to = packed
 	}
 	w.WriteHeader(code)
-	_ = json.NewEncoder(to).Encode(answer) // A client that is gone needs no answer.
+	_ = json.NewEncoder(to).Encode(answer) // A disconnected client needs no answer.
 }
 
 func takesGzip(r *http.Request) bool {
@@ -44,7 +44,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// statusOf is the answer that an error is.
+// statusOf returns the Status that answers an error.
 func statusOf(err error) *metav1.Status {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) && !errors.As(meaning(err), &known) {
@@ -55,7 +55,7 @@ func statusOf(err error) *metav1.Status {
 	return &s
 }
 
-// meaning says what an error of the record means to a client.
+// meaning translates an error of the record for a client.
 func meaning(err error) error {
 	var before *history.BeforeRecordError
 	var missing *history.MissingDayError
@@ -70,17 +70,17 @@ func meaning(err error) error {
 	case errors.Is(err, history.ErrEmpty):
 		return ask.NotFound("%v", err)
 	case errors.As(err, &refused), errors.As(err, &database) && away(database.Code), errors.As(err, &network), lost(err):
-		return apierrors.NewServiceUnavailable("the database does not answer: the page asks again by itself; if it stays away, look at PostgreSQL")
+		return apierrors.NewServiceUnavailable("the database does not answer: the page retries by itself; if this persists, check PostgreSQL")
 	}
 	return err
 }
 
-// away reports whether a code of PostgreSQL says that the server is not there, or that it takes no connection.
+// away reports whether a PostgreSQL error code says that the server is unavailable or accepts no connection.
 func away(code string) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "53") || code == "55000"
 }
 
-// lost reports whether a connection broke while it was used.
+// lost reports whether a connection broke while in use.
 func lost(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.Contains(err.Error(), "conn closed")
 }

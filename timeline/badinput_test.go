@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline"
 )
 
-func TestAQuestionThatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
+func TestAnInvalidRequestIsRefusedWithAReason(t *testing.T) {
 	s := newScene(t, time.Minute)
 	at := strconv.FormatInt(s.extent.LastAt.UnixMilli(), 10)
 	later := strconv.FormatInt(s.extent.LastAt.UnixMilli()+1000, 10)
@@ -29,8 +29,8 @@ func TestAQuestionThatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
 		{"strip", "from=yesterday&to=" + at, 400, "milliseconds since 1970"},
 		{"strip", "from=0&to=99999999999999999", 400, "up to the year 2261"},
 		{"strip", "from=0&to=" + at + "&bars=1000000", 400, "from 1 to 4000"},
-		{"strip", "from=0&to=" + at + "&bras=60", 400, `"bras" is no parameter`},
-		{"strip", "from=0&from=1&to=" + at, 400, "is there 2 times"},
+		{"strip", "from=0&to=" + at + "&bras=60", 400, `"bras" is not a parameter`},
+		{"strip", "from=0&from=1&to=" + at, 400, "appears 2 times"},
 		{"strip", "from=0&to=" + at + "&cursor=1-2-3", 400, "ask without it"},
 		{"strip", "from=0&to=" + at + "&cursor=0-1000000000000000-1-1-1-1", 400, "ask without it"},
 		{"strip", "from=0&to=1&cursor=-9000000000000000000-9000000000000000000-1-1-0-0", 400, "ask without it"},
@@ -68,8 +68,8 @@ func TestAQuestionThatCannotBeAnsweredIsRefusedWithASentence(t *testing.T) {
 		{"instant", "at=tomorrow", 400, "is no instant"},
 		{"instant", "at=tomorrow&zone=UTC", 400, "tomorrow"},
 		{"instant", "at=6:45 pm&zone=UTC", 400, "use a time (18:45"},
-		{"instant", "at=10m&zone=Mars/Olympus", 400, "is none that this server knows: use UTC"},
-		{"instant", "at=10m&zone=../../etc/passwd", 400, "is none that this server knows: use UTC"},
+		{"instant", "at=10m&zone=Mars/Olympus", 400, "is unknown to this server: use UTC"},
+		{"instant", "at=10m&zone=../../etc/passwd", 400, "is unknown to this server: use UTC"},
 		{"instant", "at=1970-01-02T00:00:00Z", 410, "before the record began"},
 		{"tail", "after=-1", 400, "number from 0"},
 		{"meta", "cluster=nowhere", 404, "is not served"},
@@ -91,7 +91,7 @@ func TestOnlyGetIsServed(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
 }
 
-func TestWindowsOfASecondAndOfACenturyAreAnswered(t *testing.T) {
+func TestShortAndLongWindowsAreAnswered(t *testing.T) {
 	s := newScene(t, time.Minute)
 	at := s.extent.FirstAt.UnixMilli()
 	var second, century bars
@@ -99,18 +99,18 @@ func TestWindowsOfASecondAndOfACenturyAreAnswered(t *testing.T) {
 	require.Equal(t, int64(1000), second.StepMS)
 	require.LessOrEqual(t, len(second.FirstSeq), 2)
 	s.ask(t, "strip", url.Values{"from": {"0"}, "to": {strconv.FormatInt(int64(100*365*24)*3600*1000, 10)}}, &century)
-	require.GreaterOrEqual(t, len(century.FirstSeq), 60, "the window is that of the record")
+	require.GreaterOrEqual(t, len(century.FirstSeq), 60, "the window ends with the record")
 	kinds := map[string]bool{}
 	for _, l := range century.Incomplete {
 		kinds[l.Kind] = true
 	}
-	require.True(t, kinds["before"], "what was before the record is drawn as such")
+	require.True(t, kinds["before"], "the time before the record is marked")
 	var before bars
 	s.ask(t, "strip", url.Values{"from": {"0"}, "to": {"1000000"}}, &before)
 	require.Empty(t, before.counted())
 }
 
-func TestAQuestionIsRefusedOnlyWhileTheDatabaseIsAway(t *testing.T) {
+func TestRequestsFailOnlyWhileTheDatabaseIsUnavailable(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(s.extent.LastAt.UnixMilli(), 10)}}
 	var whole, again bars
@@ -131,7 +131,7 @@ func TestAQuestionIsRefusedOnlyWhileTheDatabaseIsAway(t *testing.T) {
 	require.Equal(t, whole.counted(), again.counted())
 }
 
-func TestTailAndInstantSayWhereTheRecordIs(t *testing.T) {
+func TestTailAndInstantReturnPositionsInTheRecord(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var tail struct{ Seq, Time, Count int64 }
 	s.ask(t, "tail", url.Values{"after": {"100"}}, &tail)

@@ -20,7 +20,7 @@ type compared struct {
 	Command string
 }
 
-func TestTwoInstantsAreComparedAsSnapshotsInSQLAre(t *testing.T) {
+func TestCompareEqualsAComparisonOfSnapshotsInSQL(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	first := s.extent.FirstSeq + 300
@@ -35,14 +35,14 @@ func TestTwoInstantsAreComparedAsSnapshotsInSQLAre(t *testing.T) {
 				count(*) FILTER (WHERE a.uid IS NULL AND b.kind NOT IN ('Event', 'Lease', 'Endpoints', 'EndpointSlice')),
 				count(*) FILTER (WHERE b.uid IS NULL AND a.kind NOT IN ('Event', 'Lease', 'Endpoints', 'EndpointSlice'))
 			FROM a FULL JOIN b ON a.uid = b.uid`, a, b).Scan(&all, &added, &removed))
-		require.Equal(t, all, got.Counts.Added+got.Counts.Removed+got.Counts.Changed+got.Counts.Noise, "every object that is different is counted")
+		require.Equal(t, all, got.Counts.Added+got.Counts.Removed+got.Counts.Changed+got.Counts.Noise, "every object that differs is counted")
 		require.Equal(t, added, got.Counts.Added)
 		require.Equal(t, removed, got.Counts.Removed)
 		require.Len(t, got.Objects, got.Counts.Added+got.Counts.Removed+got.Counts.Changed)
 	}
 }
 
-func TestThePathsOfOneObjectAreCompared(t *testing.T) {
+func TestCompareReturnsThePathsOfOneObject(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var broke int64
 	var uid string

@@ -25,7 +25,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
-// A slow Set takes longer: ten minutes become four days, so that bars are minutes and hours wide.
+// A slow Set stretches ten minutes to four days, so that bars are minutes and hours wide.
 type slow struct{ data.Set }
 
 const slower = 600
@@ -68,7 +68,7 @@ func newSlowScene(t *testing.T, patience time.Duration) *scene {
 	return served(t, db, patience)
 }
 
-// counter counts ahead as a recorder does whose login is no owner, in blocks of so many deltas.
+// counter returns a Counter of a recorder whose login is not the owner. A block has the given number of deltas.
 func (s *scene) counter(t *testing.T, block int64) *activity.Counter {
 	t.Helper()
 	pool, err := postgres.NewCounterPool(t.Context(), s.database.Login(t, migrations.WriterRole), activity.Session)
@@ -77,17 +77,17 @@ func (s *scene) counter(t *testing.T, block int64) *activity.Counter {
 	return activity.NewCounter(pool, s.record.Cluster(), activity.Options{Block: block, Busy: 1})
 }
 
-// A comparison asks the same windows again and again.
+// A comparison sends the same requests again and again.
 type comparison struct {
 	*scene
 	db    *pgx.Conn
 	sql   timelinetest.SQL
 	asked []timelinetest.Choice
 	want  []map[string]int64
-	plain []bars // what was answered without counts
+	plain []bars // the answers without counts
 }
 
-// compare chooses windows, and has them counted delta by delta.
+// compare chooses windows, and counts them delta by delta.
 func (s *scene) compare(t *testing.T, words timelinetest.Words, n int) *comparison {
 	t.Helper()
 	c := &comparison{scene: s, db: s.database.Connect(t), sql: timelinetest.Documented(t, "../docs/timeline.md")}
@@ -102,12 +102,12 @@ func (s *scene) compare(t *testing.T, words timelinetest.Words, n int) *comparis
 		s.window(choice.Values, random)
 		c.asked = append(c.asked, choice)
 	}
-	c.know(t)
+	c.countPlainly(t)
 	return c
 }
 
-// know counts by the documented SQL, and delta by delta: what was counted ahead is put aside for that.
-func (c *comparison) know(t *testing.T) {
+// countPlainly counts by the documented SQL, and delta by delta. It moves the counts aside meanwhile.
+func (c *comparison) countPlainly(t *testing.T) {
 	t.Helper()
 	exec := func(sql string) { _, err := c.db.Exec(t.Context(), sql); require.NoError(t, err) }
 	exec("DROP TABLE IF EXISTS marks, aside; CREATE TEMPORARY TABLE aside AS SELECT * FROM kuberewind.activity; DELETE FROM kuberewind.activity")
@@ -125,7 +125,7 @@ func (c *comparison) know(t *testing.T) {
 	exec("INSERT INTO kuberewind.activity SELECT * FROM aside")
 }
 
-// equal compares all answers with those of before, and gives how many deltas were counted ahead.
+// equal compares all answers with the first ones. It returns how many deltas were counted ahead.
 func (c *comparison) equal(t *testing.T, when string) (ahead int64) {
 	t.Helper()
 	for i, choice := range c.asked {
@@ -147,8 +147,8 @@ func (c *comparison) equal(t *testing.T, when string) (ahead int64) {
 	return ahead
 }
 
-// The bars of the scene are seconds wide, those of the slow one minutes and hours.
-func TestAStripCountsTheSameFromWhatWasCountedAhead(t *testing.T) {
+// The bars of the scene are seconds wide; those of the slow scene are minutes and hours wide.
+func TestAStripIsTheSameWithCountsMadeAhead(t *testing.T) {
 	for name, scene := range map[string]func(*testing.T, time.Duration) *scene{"seconds": newScene, "minutes and hours": newSlowScene} {
 		t.Run(name, func(t *testing.T) { sameFromCounts(t, scene(t, time.Minute)) })
 	}
@@ -168,23 +168,23 @@ func sameFromCounts(t *testing.T, s *scene) {
 	require.Positive(t, half)
 	require.Less(t, half, all)
 	require.NoError(t, counter.CountDue(t.Context()))
-	require.Equal(t, all, c.equal(t, "with the holes counted again"))
+	require.Equal(t, all, c.equal(t, "with the deleted blocks counted again"))
 
 	exec("UPDATE kuberewind.activity SET classifier = 99, counts = array_fill(7, ARRAY[cardinality(counts)])")
 	require.Zero(t, c.equal(t, "with counts of another classifier"))
 	require.NoError(t, counter.CountDue(t.Context()))
-	require.Equal(t, all, c.equal(t, "after these were made again"))
+	require.Equal(t, all, c.equal(t, "after the counter replaced them"))
 
 	exec("UPDATE kuberewind.activity SET counts = counts || 1 WHERE first_seq = 1")
-	c.equal(t, "with a row whose arrays have several lengths")
+	c.equal(t, "with a row whose arrays differ in length")
 	exec("UPDATE kuberewind.activity SET deltas = substr(deltas, 1, length(deltas) - 1) WHERE width = 'delta'")
 	c.equal(t, "with sequences that end early")
 	require.NoError(t, counter.Rebuild(t.Context()))
-	require.Equal(t, all, c.equal(t, "after all was dropped and counted again"))
+	require.Equal(t, all, c.equal(t, "after a rebuild"))
 }
 
-// An erasure may give a delta another class: a Pod is bound if nothing but its node and its condition PodScheduled came.
-func TestAfterAnErasureCountsAreThoseOfTheNewClasses(t *testing.T) {
+// An erasure may change the class of a delta: a Pod is bound if only its node and its condition PodScheduled changed.
+func TestCountsUseTheNewClassesAfterAnErasure(t *testing.T) {
 	s := newSlowScene(t, time.Minute)
 	c := s.compare(t, timelinetest.OfScene(), 20)
 	counter := s.counter(t, 64)
@@ -201,7 +201,7 @@ func TestAfterAnErasureCountsAreThoseOfTheNewClasses(t *testing.T) {
 	require.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM kuberewind.activity WHERE day = ANY ($1::text[]::date[])", report.Days).Scan(&rows))
 	require.Zero(t, rows)
 	s.Handler = served(t, s.database, time.Minute).Handler
-	c.know(t)
+	c.countPlainly(t)
 	require.NoError(t, c.db.QueryRow(t.Context(), shown).Scan(&after))
 	require.Greater(t, after, before)
 	require.Less(t, c.equal(t, "after the erasure"), all)
@@ -209,7 +209,7 @@ func TestAfterAnErasureCountsAreThoseOfTheNewClasses(t *testing.T) {
 	require.Equal(t, all, c.equal(t, "after the days were counted again"))
 }
 
-// busy writes three days with heartbeats that only patches tell, and a pause that is caught up on.
+// busy writes three days. Only patches show which deltas are heartbeats. The record has a pause with recovered deltas.
 func busy(t *testing.T) *booktest.Shop {
 	b := booktest.NewShop(t)
 	b.List()
@@ -264,7 +264,7 @@ func TestCountsHoldAcrossPausesAndPrunes(t *testing.T) {
 	s := served(t, b.DB, time.Minute)
 	words := timelinetest.OfScene()
 	words.Resources = []string{"pods", "configmaps", "nodes", "leases.coordination.k8s.io", "things.example.com"}
-	words.Label = "" // SQL folds no object of before the horizon.
+	words.Label = "" // SQL folds no object from before the horizon.
 	c := s.compare(t, words, 30)
 	counter := s.counter(t, 25)
 	require.NoError(t, counter.CountDue(t.Context()))
@@ -274,24 +274,24 @@ func TestCountsHoldAcrossPausesAndPrunes(t *testing.T) {
 	_, err := c.db.Exec(t.Context(), "SELECT kuberewind.prune_day('2026-03-10', 'test'), kuberewind.prune_rest()")
 	require.NoError(t, err)
 	require.NoError(t, c.db.QueryRow(t.Context(), "SELECT count(*) FROM kuberewind.activity WHERE day = '2026-03-10'").Scan(&days))
-	require.Zero(t, days, "the counts of the day go with it")
+	require.Zero(t, days, "the prune deletes the counts of the day")
 	s.Handler = served(t, b.DB, time.Minute).Handler
-	c.know(t)
+	c.countPlainly(t)
 	ahead := c.equal(t, "after the prune")
 	require.Positive(t, ahead)
 	require.NoError(t, counter.Rebuild(t.Context()))
 	require.Equal(t, ahead, c.equal(t, "counted again after the prune"))
 }
 
-// A client that asks on with the cursor gets each delta once, whatever is counted or dropped meanwhile.
-func TestAStripThatIsAskedOnIsRightWhileOthersCount(t *testing.T) {
+// A client that follows the cursor gets each delta once, whatever is counted or dropped meanwhile.
+func TestAContinuedStripIsRightWhileTheCounterRuns(t *testing.T) {
 	s := newSlowScene(t, time.Minute)
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(s.extent.LastAt.UnixMilli()+1, 10)}, "class": {"change", "heartbeat", "status"}}
 	var whole bars
 	s.ask(t, "strip", v, &whole)
 	require.EqualValues(t, 0, whole.Ahead.Deltas)
 	require.Equal(t, s.extent.LastSeq, whole.Ahead.Missing)
-	require.Empty(t, whole.Ahead.Text, "so few are soon read")
+	require.Empty(t, whole.Ahead.Text, "so few deltas are read quickly")
 	hasty := served(t, s.database, time.Nanosecond)
 	counter, db := s.counter(t, 64), s.database.Connect(t)
 	for _, step := range []string{"count", "drop"} {
@@ -324,11 +324,11 @@ func TestAStripThatIsAskedOnIsRightWhileOthersCount(t *testing.T) {
 		v.Del("cursor")
 		require.Equal(t, whole.counted(), all, step)
 		require.Positive(t, answers)
-		require.Positive(t, texts, "an answer in part says why")
+		require.Positive(t, texts, "a partial answer says why")
 	}
 }
 
-func TestCountsOfALostDayAreNotUsed(t *testing.T) {
+func TestCountsOfAMissingDayAreNotUsed(t *testing.T) {
 	b := busy(t)
 	require.NoError(t, served(t, b.DB, time.Minute).counter(t, 25).CountDue(t.Context()))
 	lost := booktest.Noon.AddDate(0, 0, 1)
@@ -350,8 +350,8 @@ func TestCountsOfALostDayAreNotUsed(t *testing.T) {
 	require.Equal(t, 1, pruned)
 }
 
-// The counter is stopped at any time, and goes on where it was.
-func TestACounterThatIsStoppedGoesOn(t *testing.T) {
+// A Counter that stops at any time continues where it stopped.
+func TestAStoppedCounterContinues(t *testing.T) {
 	s := newSlowScene(t, time.Minute)
 	counter, db := s.counter(t, 32), s.database.Connect(t)
 	table := func() (rows []string) {
@@ -375,7 +375,7 @@ func TestACounterThatIsStoppedGoesOn(t *testing.T) {
 		if err := <-stopped; err == nil {
 			break
 		}
-		require.Zero(t, len(table())%5, "all widths are written, or none")
+		require.Zero(t, len(table())%5, "a block has all widths, or none")
 	}
 	require.Equal(t, want, table())
 }

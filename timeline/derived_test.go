@@ -16,21 +16,21 @@ import (
 	"github.com/kuberewind/kuberewind/internal/erasure"
 )
 
-// anew is a Handler of the same record that has answered nothing yet.
-func (s *scene) anew(t *testing.T) *scene {
+// fresh returns a Handler of the same record that has answered no request yet.
+func (s *scene) fresh(t *testing.T) *scene {
 	t.Helper()
 	other := &scene{database: s.database, record: s.record}
 	other.serve(t, time.Minute)
 	return other
 }
 
-// same asks a Handler that answered before, and one that did not. It gives the objects in trouble.
+// same sends a request to a Handler with kept answers, and to a fresh one. It returns the objects in trouble.
 func (s *scene) same(t *testing.T, seq int64) []trouble {
 	t.Helper()
 	v := url.Values{"at": {"seq:" + strconv.FormatInt(seq, 10)}}
 	var derived, rebuilt json.RawMessage
 	s.ask(t, "trouble", v, &derived)
-	s.anew(t).ask(t, "trouble", v, &rebuilt)
+	s.fresh(t).ask(t, "trouble", v, &rebuilt)
 	require.JSONEq(t, string(rebuilt), string(derived), "%v", v)
 	var got troubles
 	require.NoError(t, json.Unmarshal(derived, &got))
@@ -45,18 +45,18 @@ func drawing(t *testing.T) *rand.Rand {
 }
 
 // A page follows the scene in steps of random length, and sometimes looks back.
-func TestTroubleOfTheSceneThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
+func TestDerivedTroubleOfTheSceneEqualsRebuiltTrouble(t *testing.T) {
 	s, random, most := newScene(t, time.Minute), drawing(t), 0
 	for at := s.extent.WholeSeq; at < s.extent.LastSeq; at += 1 + random.Int64N(s.extent.LastSeq/10) {
 		for _, seq := range []int64{at, s.extent.WholeSeq + random.Int64N(at-s.extent.WholeSeq+1), at} {
 			most = max(most, len(s.same(t, seq)))
 		}
 	}
-	require.Positive(t, most, "something was in trouble")
+	require.Positive(t, most, "some object was in trouble")
 }
 
-// A page follows Pods that break, heal, go and come back, for some days with gaps and pauses.
-func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
+// A page follows Pods that break, heal, disappear and come back, over some days with gaps and pauses.
+func TestDerivedTroubleOfRandomChangesEqualsRebuiltTrouble(t *testing.T) {
 	b, random := booktest.NewShop(t), drawing(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "shop", "", `,"spec":{"replicas":1}`))
 	s := served(t, b.DB, time.Minute)
@@ -96,10 +96,11 @@ func TestTroubleOfRandomChangesThatIsDerivedEqualsWhatIsRebuilt(t *testing.T) {
 			most = max(most, len(s.same(t, end.LastSeq)))
 		}
 	}
-	require.Positive(t, most, "something was in trouble")
+	require.Positive(t, most, "some object was in trouble")
 }
 
-// broken is a record of a Pod that is in trouble, and was asked for what is. Since then, its version cannot be read any more.
+// broken returns a record with a Pod in trouble, after a first request for the troubles. The Pod's version has become
+// unreadable since then.
 func broken(t *testing.T) (b *booktest.Shop, s *scene) {
 	t.Helper()
 	b = booktest.NewShop(t)
@@ -115,8 +116,8 @@ func broken(t *testing.T) (b *booktest.Shop, s *scene) {
 	return b, s
 }
 
-// A version that cannot be read shows whether it is read again.
-func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
+// The unreadable version shows whether a Handler reads it again.
+func TestTroubleIsDerivedIfTheEarlierAnswerStillHolds(t *testing.T) {
 	for name, test := range map[string]struct {
 		since   func(*testing.T, *booktest.Shop)
 		derived bool
@@ -126,7 +127,7 @@ func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
 		"a restored record": {func(t *testing.T, b *booktest.Shop) {
 			b.DB.Exec(t, `UPDATE kuberewind.batches SET digest = sha256('x') WHERE last_seq = 2`)
 		}, false},
-		"a delta of what cannot be read": {func(_ *testing.T, b *booktest.Shop) {
+		"a delta of the unreadable object": {func(_ *testing.T, b *booktest.Shop) {
 			b.Watched(delta.Updated, "pods", "web", `"labels":{"a":"b"},`, crashes)
 		}, false},
 	} {
@@ -140,12 +141,12 @@ func TestTroubleIsDerivedFromTheEarlierAnswerIfItStillHolds(t *testing.T) {
 			s.ask(t, "trouble", url.Values{"at": {"now"}}, &got)
 			require.Equal(t, test.derived, got.kinds()["damaged"] == 0, "%v", got.Incomplete)
 			want := map[bool]int{true: 2, false: 1}
-			require.Len(t, got.Items, want[test.derived], "the one that cannot be read is not in a list that is rebuilt")
+			require.Len(t, got.Items, want[test.derived], "a rebuilt list lacks the unreadable object")
 		})
 	}
 }
 
-func TestLooksAtThePastLeaveTheListThatAPageFollowsFrom(t *testing.T) {
+func TestRequestsForThePastKeepTheListThatAPageFollows(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	for i := range 6 {
@@ -169,7 +170,7 @@ func TestLooksAtThePastLeaveTheListThatAPageFollowsFrom(t *testing.T) {
 	require.Len(t, got.Items, 2)
 }
 
-func TestALongReasonOfATroubleIsCut(t *testing.T) {
+func TestALongReasonIsCut(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	s := served(t, b.DB, time.Minute)
@@ -181,7 +182,7 @@ func TestALongReasonOfATroubleIsCut(t *testing.T) {
 	}
 }
 
-func TestTroubleDoesNotShowWhatWasErasedSince(t *testing.T) {
+func TestTroubleDoesNotShowErasedValues(t *testing.T) {
 	const leaked = "Hunter2IsThePassword"
 	b := booktest.NewShop(t)
 	b.List()

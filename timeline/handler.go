@@ -17,23 +17,23 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/troubles"
 )
 
-// Root is the path under which a Handler answers.
+// Root is the path prefix that a Handler serves.
 const Root = "/timeline/v1/"
 
-// DefaultPatience is that of Options: a first slice is there within 300 ms.
+// DefaultPatience is the default of Options.Patience. With it, the first slice is ready within 300 ms.
 const DefaultPatience = 200 * time.Millisecond
 
-// Options of a Handler.
+// Options are the options of a Handler.
 type Options struct {
 	Clusters []Cluster
-	Log      *slog.Logger // nil means nobody
-	// Patience is for how long a count may take before it is given in part; 0 means DefaultPatience.
+	Log      *slog.Logger // nil discards all messages
+	// Patience is how long a count may take before the answer holds only a part of it; 0 means DefaultPatience.
 	Patience time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// A Cluster is one whose record is served. The record stays open as long as the Handler is used.
+// A Cluster is a cluster whose record the Handler serves. The record must stay open as long as the Handler is used.
 type Cluster struct {
 	UID, Name string
 	Record    *history.Record
@@ -48,20 +48,20 @@ type Handler struct {
 	shapes   map[string]shape
 }
 
-// A cluster is what is kept of one.
+// A cluster is the state of one served cluster.
 type cluster struct {
 	Cluster
 	reader   *marks.Reader
 	troubles *troubles.Kept
 }
 
-// A shape is one kind of question.
+// A shape is one kind of request.
 type shape struct {
-	known  []string // its parameters, besides the cluster
+	known  []string // its parameters, in addition to the cluster
 	answer func(context.Context, *cluster, ask.Values) (any, error)
 }
 
-// New makes a Handler.
+// New returns a Handler.
 func New(o Options) *Handler {
 	h := &Handler{log: o.Log, patience: o.Patience, now: o.Now}
 	if h.log == nil {
@@ -80,7 +80,7 @@ func New(o Options) *Handler {
 	return h
 }
 
-// Close ends what the Handler started. Its requests end with their contexts, so that nothing is left.
+// Close does nothing: a Handler starts no goroutines, and requests end with their contexts.
 func (h *Handler) Close() {}
 
 // ServeHTTP implements http.Handler.
@@ -121,7 +121,7 @@ func (h *Handler) serve(r *http.Request) (any, error) {
 	return s.answer(r.Context(), c, values)
 }
 
-// cluster gives a cluster by its UID, the only one if none is named.
+// cluster returns a cluster by its UID. Without a UID it returns the only cluster.
 func (h *Handler) cluster(uid string) (*cluster, error) {
 	var names []string
 	for _, c := range h.clusters {

@@ -31,7 +31,7 @@ func (s *scene) whole() url.Values {
 	return url.Values{"from": {strconv.FormatInt(s.extent.FirstAt.UnixMilli(), 10)}, "to": {strconv.FormatInt(s.extent.LastAt.UnixMilli()+1, 10)}}
 }
 
-func TestLanesStandUnderTheirOwners(t *testing.T) {
+func TestLanesAreBelowTheirOwners(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := s.whole()
 	v.Set("namespace", "shop")
@@ -51,10 +51,10 @@ func TestLanesStandUnderTheirOwners(t *testing.T) {
 			require.Equal(t, 2, l.Depth, "a Pod of a Deployment is below its ReplicaSet")
 		}
 	}
-	require.NotEmpty(t, got.Left["events"], "Events have no lanes, and are counted")
+	require.NotEmpty(t, got.Left["events"], "Events have no lanes, but are counted")
 }
 
-func TestTwoLivesOfOneNameAreTwoLanes(t *testing.T) {
+func TestTwoLivesOfOneNameHaveTwoLanes(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := s.whole()
 	v.Set("resource", "configmaps")
@@ -71,7 +71,7 @@ func TestTwoLivesOfOneNameAreTwoLanes(t *testing.T) {
 	require.LessOrEqual(t, *first.Ended, *second.Born)
 }
 
-func TestLanesComeInPagesThatAreTheWhole(t *testing.T) {
+func TestPagesOfLanesAddUpToTheWholeList(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := s.whole()
 	v.Set("limit", "500")

@@ -16,7 +16,7 @@ const (
 	crashes = `,"status":{"phase":"Running","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`
 )
 
-// lacking is what answers with something incomplete have in common.
+// lacking holds the common parts of incomplete answers.
 type lacking struct {
 	Incomplete []struct{ Kind, Text string }
 	Next       string
@@ -30,7 +30,8 @@ func (l *lacking) kinds() map[string]int {
 	return kinds
 }
 
-// threeDays is a record of three days, of which the second is gone. settings was written on each. One Pod broke on the day that is gone, another on the last.
+// threeDays returns a record of three days; the second is missing. settings was written on each day. One Pod broke on the
+// missing day, another on the last day.
 func threeDays(t *testing.T) (b *booktest.Shop, lost time.Time) {
 	b = booktest.NewShop(t)
 	b.List()
@@ -51,7 +52,7 @@ func threeDays(t *testing.T) (b *booktest.Shop, lost time.Time) {
 	return b, lost
 }
 
-func TestEachAnswerSaysThatADayIsLost(t *testing.T) {
+func TestEachAnswerReportsAMissingDay(t *testing.T) {
 	b, lost := threeDays(t)
 	s := served(t, b.DB, time.Minute)
 	from, to := millis(lost.Add(time.Hour)), millis(lost.Add(2*time.Hour))
@@ -92,10 +93,10 @@ func TestEachAnswerSaysThatADayIsLost(t *testing.T) {
 	}
 	var lanes laneList
 	s.ask(t, "lanes", whole, &lanes)
-	require.Len(t, lanes.Lanes, 3, "what began before the lost day and what ended after it is found in one reading")
+	require.Len(t, lanes.Lanes, 3, "one reading finds lives from before and after the missing day")
 }
 
-func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
+func TestALabelIsFoundOnBothSidesOfAMissingDay(t *testing.T) {
 	b, _ := threeDays(t)
 	var got bars
 	s := served(t, b.DB, time.Minute)
@@ -107,21 +108,21 @@ func TestALabelIsFoundOnBothSidesOfALostDay(t *testing.T) {
 	require.Equal(t, int64(2), n)
 }
 
-func TestSinceWhenIsNotSaidBeyondALostDay(t *testing.T) {
+func TestTheBeginningOfATroubleIsUnknownAcrossAMissingDay(t *testing.T) {
 	b, _ := threeDays(t)
 	s := served(t, b.DB, time.Minute)
 	var got troubles
 	s.ask(t, "trouble", s.end(), &got)
 	require.Len(t, got.Items, 2)
 	first, second := got.named("first"), got.named("second")
-	require.Nil(t, first.Since, "it may have been well on the day that is gone")
+	require.Nil(t, first.Since, "the Pod may have been well on the missing day")
 	require.Contains(t, first.Unknown, "2026-03-11")
 	require.NotNil(t, second.Since)
 	require.Empty(t, second.Unknown)
 	require.Equal(t, "made", second.FirstChange.Text)
 }
 
-func TestAnAnswerSaysThatAVersionIsDamaged(t *testing.T) {
+func TestAnAnswerReportsADamagedVersion(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
@@ -136,7 +137,7 @@ func TestAnAnswerSaysThatAVersionIsDamaged(t *testing.T) {
 	}
 	s.ask(t, "trouble", s.end(), &got)
 	require.Positive(t, got.kinds()["damaged"])
-	require.Len(t, got.Items, 1, "one that cannot be read is not in the list, and is said")
+	require.Len(t, got.Items, 1, "the list lacks the unreadable object, and the answer reports it")
 	for shape, v := range map[string]url.Values{
 		"strip": {"label": {"a=b"}, "from": {millis(booktest.Noon)}, "to": {millis(booktest.Noon.Add(time.Second))}},
 		"story": {"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}, "from": {millis(booktest.Noon)}, "to": {millis(booktest.Noon.Add(time.Second))}},
@@ -151,11 +152,11 @@ func TestAnAnswerSaysThatAVersionIsDamaged(t *testing.T) {
 	}
 	s.ask(t, "blame", url.Values{"resource": {"pods"}, "namespace": {"shop"}, "name": {"web"}}, &blame)
 	require.Positive(t, blame.kinds()["damaged"])
-	require.NotEmpty(t, blame.Lines, "the lines are those of the last version that is not damaged")
+	require.NotEmpty(t, blame.Lines, "the lines come from the last undamaged version")
 }
 
-// A delta that is stored as a whole needs nothing of the days before it.
-func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
+// A row that holds the whole object needs nothing of earlier days.
+func TestAKeyframeIsShownAfterAMissingDay(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
@@ -174,5 +175,5 @@ func TestAVersionThatIsStoredAsAWholeIsShownAfterALostDay(t *testing.T) {
 	s.ask(t, "object", url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}, "at": {"seq:3"}}, &got)
 	require.Contains(t, got.YAML, struct{ Text string }{`  "n": "2"`})
 	require.Empty(t, got.Diff)
-	require.Equal(t, 1, got.kinds()["pruned"], "what it changed is not known")
+	require.Equal(t, 1, got.kinds()["pruned"], "its changes are unknown")
 }

@@ -37,7 +37,7 @@ func newScene(t *testing.T, patience time.Duration) *scene {
 	return served(t, pgtest.New(t, scenetest.Record), patience)
 }
 
-// served serves a record.
+// served returns a scene of a record.
 func served(t *testing.T, db *pgtest.Database, patience time.Duration) *scene {
 	t.Helper()
 	s := &scene{database: db}
@@ -49,14 +49,14 @@ func served(t *testing.T, db *pgtest.Database, patience time.Duration) *scene {
 	return s
 }
 
-// end is the instant of the last delta. The instant now would be long after it.
+// end returns the instant of the last delta. The instant now would be long after it.
 func (s *scene) end() url.Values {
 	return url.Values{"at": {"seq:" + strconv.FormatInt(s.extent.LastSeq, 10)}}
 }
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// serve makes the Handler of the record.
+// serve sets the Handler of the record.
 func (s *scene) serve(t *testing.T, patience time.Duration) {
 	t.Helper()
 	var err error
@@ -67,7 +67,7 @@ func (s *scene) serve(t *testing.T, patience time.Duration) {
 	t.Cleanup(s.Close)
 }
 
-// do asks, and gives the answer as it was sent.
+// do sends a request and returns the raw answer.
 func (s *scene) do(t *testing.T, shape string, v url.Values) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, timeline.Root+shape+"?"+v.Encode(), nil)
@@ -76,7 +76,7 @@ func (s *scene) do(t *testing.T, shape string, v url.Values) *http.Response {
 	return w.Result()
 }
 
-// ask asks for an answer that there is.
+// ask sends a request that must succeed.
 func (s *scene) ask(t *testing.T, shape string, v url.Values, into any) {
 	t.Helper()
 	response := s.do(t, shape, v)
@@ -87,7 +87,7 @@ func (s *scene) ask(t *testing.T, shape string, v url.Values, into any) {
 	require.NoError(t, json.Unmarshal(body, into))
 }
 
-// refused asks for what is refused.
+// refused sends a request that must fail.
 func (s *scene) refused(t *testing.T, shape string, v url.Values) metav1.Status {
 	t.Helper()
 	response := s.do(t, shape, v)
@@ -101,7 +101,7 @@ func (s *scene) refused(t *testing.T, shape string, v url.Values) metav1.Status 
 	return status
 }
 
-func TestAServerOfSeveralClustersNamesThemIfTheRequestNamesNone(t *testing.T) {
+func TestMetaListsSeveralClustersIfTheRequestNamesNone(t *testing.T) {
 	s := newScene(t, time.Minute)
 	own := timeline.Cluster{UID: s.record.Cluster().UID, Name: "shop", Record: s.record}
 	s.Handler = timeline.New(timeline.Options{Clusters: []timeline.Cluster{own, {UID: "another", Name: "bakery", Record: s.record}}})
@@ -115,7 +115,7 @@ func TestAServerOfSeveralClustersNamesThemIfTheRequestNamesNone(t *testing.T) {
 	require.Equal(t, own.UID, meta.Cluster, "it is the same record")
 }
 
-func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
+func TestAnAnswerIsCompressedAndNotCached(t *testing.T) {
 	s := newScene(t, time.Minute)
 	r := httptest.NewRequest(http.MethodGet, timeline.Root+"meta", nil)
 	r.Header.Set("Accept-Encoding", "gzip, br")
@@ -143,7 +143,7 @@ func TestAnAnswerIsCompressedAndNotKept(t *testing.T) {
 	require.Contains(t, meta.Resources, struct{ Resource, Kind string }{"deployments.apps", "Deployment"})
 }
 
-func TestTheEndOfTheRecordIsNowIfARecorderFollowsItsCluster(t *testing.T) {
+func TestTheRecordEndsNowIfARecorderFollowsTheCluster(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.Now = time.Now().Add(-5 * time.Minute)
 	b.List()
@@ -172,7 +172,7 @@ func TestTheEndOfTheRecordIsNowIfARecorderFollowsItsCluster(t *testing.T) {
 	b.Watched(delta.Updated, "configmaps", "menu", `"labels":{"a":"b"},`, "")
 	requireState("now()", true, history.Following, "The recorder test records.")
 	requireState("now() - interval '11 seconds'", false, history.Stopped, "Start the recorder.")
-	requireState("'-infinity'", false, history.Stopped, "Nobody records.")
+	requireState("'-infinity'", false, history.Stopped, "No recorder is running.")
 	b.Close()
 	b.Open()
 	requireState("now()", false, history.Starting, "The recorder test has begun, and has committed nothing yet.")

@@ -27,7 +27,7 @@ type around struct {
 	Command     string
 }
 
-// links are the rows in their order, each as "Kind/name: link".
+// links returns the rows in their order, each as "Kind/name: link".
 func (a *around) links() (all []string) {
 	for _, r := range a.Rows {
 		all = append(all, r.Kind+"/"+r.Name+": "+r.Link)
@@ -35,7 +35,7 @@ func (a *around) links() (all []string) {
 	return all
 }
 
-// village is a namespace with two Deployments, and what they name. The order of the changes is that of the text.
+// village writes a namespace with two Deployments and the objects that they name. The changes have the order of the code.
 func village(b *booktest.Shop) {
 	app := func(name, config string) string {
 		return `,"kind":"Deployment","spec":{"selector":{"matchLabels":{"app":"` + name + `"}},"template":{"spec":{"configMap":"` + config + `"}}}`
@@ -78,7 +78,7 @@ func near(s *scene, name string) url.Values {
 	return v
 }
 
-func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
+func TestNearbyListsChangesOfLinkedObjects(t *testing.T) {
 	b := booktest.NewShop(t)
 	village(b)
 	s := served(t, b.DB, time.Minute)
@@ -91,7 +91,7 @@ func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
 		"ConfigMap/settings-1: the object names it",
 		"Deployment/web: the object itself",
 		"Thing/grant: it names ConfigMap settings-1",
-	}, web.links(), "what a condition names comes first, and metadata last")
+	}, web.links(), "objects that a condition names come first, and metadata last")
 	require.Equal(t, len(web.Rows), web.RowsTotal)
 	require.Equal(t, 3, web.OthersTotal, "the other Node, the other settings, and the other Deployment: %v", web.Others)
 	require.Empty(t, web.Unknown)
@@ -101,7 +101,7 @@ func TestChangesAroundAnObjectAreThoseOfWhatIsLinkedWithIt(t *testing.T) {
 	require.NotContains(t, strings.Join(cart.links(), " "), "node-7")
 }
 
-func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
+func TestNearbySuggestsNoCauseIfChangesMayBeMissing(t *testing.T) {
 	b := booktest.NewShop(t)
 	village(b)
 	b.Commit(b.Interrupted("configmaps", "expired"))
@@ -119,7 +119,7 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 	b.Watched(delta.Updated, "configmaps", "settings-1", "", `,"data":{"a":"4"}`)
 	s = served(t, b.DB, time.Minute)
 	s.ask(t, "nearby", near(s, "web"), &found)
-	require.Empty(t, found.Unknown, "all is on record since the newest change")
+	require.Empty(t, found.Unknown, "nothing is missing since the newest change")
 	v := near(s, "web")
 	v.Set("back", "1000")
 	var short around
@@ -127,7 +127,7 @@ func TestChangesAroundAnObjectStandForNoCauseIfSomeMayBeMissing(t *testing.T) {
 	require.Len(t, short.Rows, 1)
 }
 
-func TestALongListAroundAnObjectIsCutWithItsNumber(t *testing.T) {
+func TestNearbyCutsALongListAndCountsIt(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "deployments", "web", "", `,"spec":{}`))
 	for n := range 250 {

@@ -31,7 +31,7 @@ type shown struct {
 	Command        string
 }
 
-// A version is one that SQL knows.
+// A version is a version according to SQL.
 type version struct {
 	seq            int64
 	uid            string
@@ -59,7 +59,7 @@ func (s *scene) versions(t *testing.T, n int) (all []version) {
 	return all
 }
 
-func TestAnObjectIsShownAsTheRecordHasIt(t *testing.T) {
+func TestAnObjectIsShownAsSQLShowsIt(t *testing.T) {
 	s := newScene(t, time.Minute)
 	for _, v := range s.versions(t, 25) {
 		doc, err := patch.Canonical(v.object)
@@ -77,12 +77,12 @@ func TestAnObjectIsShownAsTheRecordHasIt(t *testing.T) {
 		require.Equal(t, v.seq, got.Delta.Seq)
 		require.Equal(t, v.previous, got.Previous)
 		require.Equal(t, v.next, got.Next)
-		require.Equal(t, v.changed, v.previous != nil && len(got.Diff) > 1, "the diff has the resource version, and what the patch has: %v", got.Diff)
+		require.Equal(t, v.changed, v.previous != nil && len(got.Diff) > 1, "the diff has the resource version and the changes of the patch: %v", got.Diff)
 		require.Contains(t, got.Command, "--at seq:"+strconv.FormatInt(v.seq, 10))
 	}
 }
 
-func TestAnObjectThatIsGoneSaysWhereItWas(t *testing.T) {
+func TestADeletedObjectHasItsLastVersion(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var last, deleted int64
 	var uid string
@@ -100,19 +100,19 @@ func TestAnObjectThatIsGoneSaysWhereItWas(t *testing.T) {
 	require.Empty(t, alone.Owners)
 	require.Zero(t, alone.OwnedTotal+alone.EventsTotal)
 	require.Equal(t, 404, int(s.refused(t, "object", url.Values{"uid": {"00000000-0000-0000-0000-000000000000"}}).Code))
-	require.Equal(t, 404, int(s.refused(t, "object", url.Values{"resource": {"pods"}, "namespace": {"shop"}, "name": {"nobody"}}).Code))
+	require.Equal(t, 404, int(s.refused(t, "object", url.Values{"resource": {"pods"}, "namespace": {"shop"}, "name": {"absent"}}).Code))
 	require.Equal(t, 400, int(s.refused(t, "object", nil).Code))
 	require.Equal(t, 410, int(s.refused(t, "object", url.Values{"uid": {uid}, "at": {"1970-01-02T00:00:00Z"}}).Code))
 }
 
-// related is an answer to the question for what belongs to an object.
+// related is an answer of the request related.
 type related struct {
 	Owners, Owned           []struct{ Kind, Name, UID string }
 	OwnedTotal, EventsTotal int
 	Events                  []struct{ Reason string }
 }
 
-func TestADeploymentShowsWhatItOwnsAndItsEvents(t *testing.T) {
+func TestADeploymentHasItsOwnedObjectsAndEvents(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var got, set related
 	s.ask(t, "related", url.Values{"resource": {"deployments.apps"}, "namespace": {"shop"}, "name": {"web"}}, &got)
@@ -124,27 +124,27 @@ func TestADeploymentShowsWhatItOwnsAndItsEvents(t *testing.T) {
 	require.Equal(t, "web", set.Owners[0].Name)
 }
 
-func TestTheEventsOfEachObjectAreThoseThatNameIt(t *testing.T) {
+func TestEachObjectHasTheEventsAboutIt(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	rows, err := db.Query(t.Context(), `
 		SELECT object -> 'involvedObject' ->> 'uid', count(*) FROM kuberewind.snapshot_at('', 'now', '', 'events')
 		WHERE object -> 'involvedObject' ->> 'uid' IN (SELECT object -> 'metadata' ->> 'uid' FROM kuberewind.snapshot_at('', 'now')) GROUP BY 1`)
 	require.NoError(t, err)
-	told, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+	counted, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
 		UID    string
 		Events int
 	}])
 	require.NoError(t, err)
-	require.Greater(t, len(told), 3)
-	for _, of := range told {
+	require.Greater(t, len(counted), 3)
+	for _, of := range counted {
 		var got related
 		s.ask(t, "related", url.Values{"uid": {of.UID}}, &got)
 		require.Equal(t, of.Events, got.EventsTotal, of.UID)
 	}
 }
 
-func TestStepsAreThoseOfTheDocumentedSQL(t *testing.T) {
+func TestStepsEqualTheDocumentedSQL(t *testing.T) {
 	s, hasty := newScene(t, time.Minute), newScene(t, time.Nanosecond)
 	db := s.database.Connect(t)
 	sql := documented(t, db)
@@ -176,7 +176,7 @@ func TestStepsAreThoseOfTheDocumentedSQL(t *testing.T) {
 	}
 }
 
-func TestStepsOfAnObjectAndOfItsGroup(t *testing.T) {
+func TestStepsFollowAnObjectAndItsGroup(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var pod string
 	var first int64
@@ -199,7 +199,7 @@ func TestStepsOfAnObjectAndOfItsGroup(t *testing.T) {
 	require.Equal(t, "Deployment/web", name)
 }
 
-func TestChangesAreTheRowsOfTheView(t *testing.T) {
+func TestChangesEqualTheRowsOfTheView(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	v := s.whole()

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/booktest"
 )
 
-// A ticked is the ticks of lanes as they are answered.
+// A ticked holds the ticks of lanes from an answer.
 type ticked struct {
 	lacking
 	Lanes []struct {
@@ -35,7 +35,7 @@ func (a *ticked) sum() (n int64) {
 	return n
 }
 
-// named gives the managers of ticks by name: their order is that in which they were found.
+// named returns the managers of ticks by name. Their numbers follow the order in which they were found.
 func (a *ticked) named() (all [][]string) {
 	for _, l := range a.Lanes {
 		var names []string
@@ -51,7 +51,7 @@ func (a *ticked) named() (all [][]string) {
 	return all
 }
 
-func TestTicksAndLanesAreCountedOnUntilTheyAreTheWhole(t *testing.T) {
+func TestContinuedTicksAndLanesReachTheWhole(t *testing.T) {
 	patient, hasty := newScene(t, time.Minute), newScene(t, time.Nanosecond)
 	v := patient.whole()
 	v.Set("limit", "500")
@@ -95,7 +95,7 @@ func sum(lanes []lane) (n int64) {
 	return n
 }
 
-// countedOn asks on until everything is counted. Each answer includes the previous one.
+// countedOn repeats a request until everything is counted. Each answer includes the previous one.
 func (s *scene) countedOn(t *testing.T, shape string, v url.Values, ask func() (older string, counted int64)) (answers int) {
 	t.Helper()
 	for before := int64(0); ; {
@@ -109,8 +109,8 @@ func (s *scene) countedOn(t *testing.T, shape string, v url.Values, ask func() (
 	}
 }
 
-// The next lanes of a list are those of the list, whatever is recorded between two of its pages.
-func TestPagesOfLanesAreOfOneList(t *testing.T) {
+// The next lanes of a list belong to the same list, whatever is recorded between two pages.
+func TestPagesOfLanesBelongToOneList(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	for _, name := range []string{"a", "b", "c"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/ticks"
 )
 
-// all are the questions, by the end of their path.
+// all returns the requests, by the end of their path.
 func (h *Handler) all() map[string]shape {
 	window := []string{"from", "to"}
 	filtered := func(more ...string) []string { return slices.Concat(window, more, ask.FilterNames) }
@@ -45,7 +45,7 @@ func (h *Handler) tail(ctx context.Context, c *cluster, v ask.Values) (any, erro
 	return about.After(ctx, c.Record, after, known)
 }
 
-// instant finds a delta. With a zone, the text is what a person typed.
+// instant finds an instant. With a zone, the text is in the form that people type.
 func (h *Handler) instant(ctx context.Context, c *cluster, v ask.Values) (any, error) {
 	read := v.Instant
 	if v.Text("zone") != "" {
@@ -58,7 +58,7 @@ func (h *Handler) instant(ctx context.Context, c *cluster, v ask.Values) (any, e
 	return about.Find(ctx, c.Record, at)
 }
 
-// mostBars is more than a screen has pixels.
+// mostBars is more than the width of a screen in pixels.
 const mostBars = 4000
 
 func (h *Handler) strip(ctx context.Context, c *cluster, v ask.Values) (any, error) {
@@ -76,7 +76,8 @@ func (h *Handler) strip(ctx context.Context, c *cluster, v ask.Values) (any, err
 
 const defaultLanes = 40
 
-// screen is the part of the patience for each of lanes and ticks. A screen has first the ones and then the others, and both come again, counted further back.
+// screen divides the patience for each request for lanes or ticks. A screen requests first lanes and then ticks, and
+// repeats both to count further back.
 const screen = 8
 
 func (h *Handler) lanes(ctx context.Context, c *cluster, v ask.Values) (any, error) {

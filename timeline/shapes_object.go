@@ -16,14 +16,14 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/related"
 	"github.com/kuberewind/kuberewind/timeline/internal/states"
 	"github.com/kuberewind/kuberewind/timeline/internal/step"
-	"github.com/kuberewind/kuberewind/timeline/internal/told"
+	"github.com/kuberewind/kuberewind/timeline/internal/storyline"
 	"github.com/kuberewind/kuberewind/timeline/internal/troubles"
 )
 
-// named are the parameters that name an object.
+// named lists the parameters that name an object.
 var named = []string{"uid", "resource", "namespace", "name"}
 
-// ofObjects are the questions about single objects and single changes.
+// ofObjects returns the requests for single objects and single changes.
 func (h *Handler) ofObjects() map[string]shape {
 	return map[string]shape{
 		"object":  {append([]string{"at"}, named...), h.object},
@@ -39,7 +39,7 @@ func (h *Handler) ofObjects() map[string]shape {
 	}
 }
 
-// commandCluster is what a command needs to say which cluster is meant.
+// commandCluster returns the cluster name that a command needs, "" if there is only one cluster.
 func (h *Handler) commandCluster(c *cluster) string {
 	if len(h.clusters) > 1 {
 		return c.Name
@@ -50,13 +50,13 @@ func (h *Handler) commandCluster(c *cluster) string {
 func nameOf(v ask.Values) (n find.Name, err error) {
 	for _, name := range []string{"resource", "namespace"} {
 		if len(v.All(name)) > 1 {
-			return n, ask.Bad("%s is there %d times: give it once", name, len(v.All(name)))
+			return n, ask.Bad("%s appears %d times: give it once", name, len(v.All(name)))
 		}
 	}
 	return find.Name{UID: v.Text("uid"), Resource: v.Text("resource"), Namespace: v.Text("namespace"), Name: v.Text("name")}, nil
 }
 
-// nameAt reads which object is meant, and at which instant.
+// nameAt reads the object and the instant of a request.
 func nameAt(v ask.Values) (n find.Name, at history.Instant, err error) {
 	if at, err = v.Instant("at"); err != nil {
 		return n, at, err
@@ -185,10 +185,10 @@ func (h *Handler) story(ctx context.Context, c *cluster, v ask.Values) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return told.Tell(ctx, c.Record, name, window, h.commandCluster(c), h.now())
+	return storyline.Read(ctx, c.Record, name, window, h.commandCluster(c), h.now())
 }
 
-// mostBack is a day: what changed before is no longer near.
+// mostBack is a day: an older change is no longer near.
 const mostBack = 24 * time.Hour
 
 func (h *Handler) nearby(ctx context.Context, c *cluster, v ask.Values) (any, error) {

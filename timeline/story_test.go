@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStatesOfADeploymentAreThoseOfItsVersions(t *testing.T) {
+func TestStatesOfADeploymentFollowItsVersions(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	v := s.whole()
@@ -46,7 +46,7 @@ func TestStatesOfADeploymentAreThoseOfItsVersions(t *testing.T) {
 		versions++
 		for i := range bars.From {
 			states[bars.State[i]] = true
-			// Of several versions in one millisecond, the last one has the bar.
+			// If one millisecond has several versions, the last one has the bar.
 			if ms := at.UnixMilli() - got.From; ms > bars.From[i] && ms+1 < bars.To[i] {
 				require.True(t, strings.HasPrefix(bars.Text[i], fmt.Sprintf("%d/%d available", have, want)), "%s at %d: %d/%d", bars.Text[i], ms, have, want)
 			}
@@ -54,10 +54,10 @@ func TestStatesOfADeploymentAreThoseOfItsVersions(t *testing.T) {
 	}
 	require.NoError(t, rows.Err())
 	require.Greater(t, versions, 5)
-	require.True(t, states["bad"] && states["ok"] && states["progress"], "the rollout was stuck, and is over: %v", states)
+	require.True(t, states["bad"] && states["ok"] && states["progress"], "the rollout was stuck, and then ended: %v", states)
 }
 
-func TestTroubleNamesTheChangeBefore(t *testing.T) {
+func TestTroubleNamesTheChangeBeforeIt(t *testing.T) {
 	s := newScene(t, time.Minute)
 	var at, broke int64
 	db := s.database.Connect(t)
@@ -98,7 +98,7 @@ func TestTroubleNamesTheChangeBefore(t *testing.T) {
 	require.True(t, strings.HasPrefix(lanes.Lanes[0].Name, "web"), "%s stands first", lanes.Lanes[0].Name)
 }
 
-// timeOf is the millisecond after a delta.
+// timeOf returns the millisecond after a delta.
 func (s *scene) timeOf(t *testing.T, seq int64) int64 {
 	t.Helper()
 	var at time.Time
@@ -106,7 +106,7 @@ func (s *scene) timeOf(t *testing.T, seq int64) int64 {
 	return at.UnixMilli() + 1
 }
 
-func TestPodsStandUnderTheirNodes(t *testing.T) {
+func TestPodsAreBelowTheirNodes(t *testing.T) {
 	s := newScene(t, time.Minute)
 	v := s.whole()
 	v.Set("group", "node")
@@ -124,7 +124,7 @@ func TestPodsStandUnderTheirNodes(t *testing.T) {
 	require.Positive(t, under)
 }
 
-func TestTheStoryAndTheBlameOfADeployment(t *testing.T) {
+func TestADeploymentHasAStoryAndABlame(t *testing.T) {
 	s := newScene(t, time.Minute)
 	name := url.Values{"resource": {"deployments.apps"}, "namespace": {"shop"}, "name": {"web"}}
 	v := s.whole()

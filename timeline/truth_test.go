@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/timelinetest"
 )
 
-// documented gives the documented SQL, and the table marks to db.
+// documented returns the documented SQL, and creates the table marks in db.
 func documented(t *testing.T, db *pgx.Conn) timelinetest.SQL {
 	t.Helper()
 	sql := timelinetest.Documented(t, "../docs/timeline.md")
@@ -23,7 +23,7 @@ func documented(t *testing.T, db *pgx.Conn) timelinetest.SQL {
 	return sql
 }
 
-// A bars is a strip as it is answered.
+// A bars is the strip of an answer.
 type bars struct {
 	Seq, From, To, StepMS int64
 	Classes               []string
@@ -38,7 +38,7 @@ type bars struct {
 	}
 }
 
-// counted gives the bars that are not empty, as text.
+// counted returns the bars that are not empty, by class and time.
 func (b *bars) counted() map[string]int64 {
 	all := map[string]int64{}
 	for c, counts := range b.Counts {
@@ -51,7 +51,7 @@ func (b *bars) counted() map[string]int64 {
 	return all
 }
 
-func TestAStripCountsAsTheDocumentedSQLDoes(t *testing.T) {
+func TestAStripEqualsTheDocumentedSQL(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	sql := documented(t, db)
@@ -69,7 +69,7 @@ func TestAStripCountsAsTheDocumentedSQLDoes(t *testing.T) {
 	}
 }
 
-// before counts what the first list found that is older than the record, by the documented SQL.
+// before counts, by the documented SQL, the objects in the first list that are older than the record.
 func (s *scene) before(t *testing.T, db *pgx.Conn, sql timelinetest.SQL, c timelinetest.Choice, of *bars) map[string]int64 {
 	t.Helper()
 	asked, err := strconv.ParseInt(c.Values.Get("from"), 10, 64)
@@ -86,7 +86,7 @@ func (s *scene) before(t *testing.T, db *pgx.Conn, sql timelinetest.SQL, c timel
 	return all
 }
 
-// window adds a random window, and how many bars it has.
+// window adds a random window with a random number of bars.
 func (s *scene) window(v url.Values, random *rand.Rand) {
 	first, span := s.extent.FirstAt.UnixMilli(), s.extent.LastAt.Sub(s.extent.FirstAt).Milliseconds()
 	from := first - 60_000 + random.Int64N(span)
@@ -117,7 +117,7 @@ func (s *scene) counts(t *testing.T, db *pgx.Conn, sql timelinetest.SQL, c timel
 	return all
 }
 
-func TestAStripIsCountedOnWhereItStopped(t *testing.T) {
+func TestAStripContinuesWhereItStopped(t *testing.T) {
 	patient, hasty := newScene(t, time.Minute), newScene(t, time.Nanosecond)
 	v := url.Values{"from": {"0"}, "to": {strconv.FormatInt(patient.extent.LastAt.UnixMilli()+1, 10)}, "class": {"change", "heartbeat", "status"}}
 	var whole bars
@@ -137,7 +137,7 @@ func TestAStripIsCountedOnWhereItStopped(t *testing.T) {
 		for _, l := range part.Incomplete {
 			unread = unread || l.Kind == "unread"
 		}
-		require.Equal(t, part.Next != "", unread, "what is not counted is a stretch of its own")
+		require.Equal(t, part.Next != "", unread, "the answer names the uncounted rest")
 		if part.Next == "" {
 			break
 		}
@@ -149,7 +149,7 @@ func TestAStripIsCountedOnWhereItStopped(t *testing.T) {
 	require.Equal(t, whole.Before, before)
 }
 
-func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {
+func TestTicksEqualTheDocumentedSQL(t *testing.T) {
 	s := newScene(t, time.Minute)
 	db := s.database.Connect(t)
 	sql := documented(t, db)
@@ -182,9 +182,9 @@ func TestTicksCountAsTheDocumentedSQLDoes(t *testing.T) {
 			counted += int(n)
 		}
 		if c.Values.Has("namespace") {
-			require.GreaterOrEqual(t, counted, len(want), "Events and Leases that did not change are left, too: %v", c.Values)
+			require.GreaterOrEqual(t, counted, len(want), "Left includes Events and Leases that did not change: %v", c.Values)
 		} else {
-			require.Len(t, want, counted, "each life has a lane, or is left: %v", c.Values)
+			require.Len(t, want, counted, "each life has a lane, or is counted in Left: %v", c.Values)
 		}
 		if len(ids) == 0 {
 			continue

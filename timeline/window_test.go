@@ -32,8 +32,9 @@ func (l *troubles) named(name string) (found trouble) {
 	return found
 }
 
-// A gap that touches a window lets deltas be looked for until half an hour after its end. Those deltas are not in the window.
-func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
+// If a gap touches a window, the Handler looks for deltas until half an hour after its end. Those deltas do not belong to
+// the window.
+func TestAWindowKeepsItsEndIfAGapTouchesIt(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
@@ -55,7 +56,7 @@ func TestAWindowEndsAtItsEndAlsoIfAGapTouchesIt(t *testing.T) {
 		}
 	}
 	s.ask(t, "lanes", window, &got)
-	require.Len(t, got.Lanes, 1, "the Pod that was made after the window is none of its lanes")
+	require.Len(t, got.Lanes, 1, "the Pod that was created after the window has no lane")
 	require.Empty(t, got.Lanes[0].Trouble, "it broke after the window")
 	window.Del("namespace")
 	var states struct {
@@ -97,8 +98,8 @@ func TestAQuietWindowKeepsItsLanes(t *testing.T) {
 	require.Empty(t, got.Lanes, "nothing lived before the record")
 }
 
-// Deltas that were caught up on belong to the instant if they happened by then.
-func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
+// Recovered deltas belong to the instant if they happened by then.
+func TestTroubleWithinAPauseBelongsToItsInstant(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
@@ -122,10 +123,10 @@ func TestTroubleWithinAPauseIsOfItsInstant(t *testing.T) {
 	for _, l := range blame.Lines {
 		found = found || l.Path == "/status/containerStatuses/0/state/waiting/reason"
 	}
-	require.True(t, found, "the lines are those of the version that was caught up on: %v", blame.Lines)
+	require.True(t, found, "the lines come from the recovered version: %v", blame.Lines)
 }
 
-func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) {
+func TestTroubleLongAfterTheRecorderStoppedHasItsBeginning(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "pods", "web", "", running)
@@ -141,7 +142,7 @@ func TestTroubleAtAnInstantLongAfterTheRecorderStoppedHasItsBegin(t *testing.T) 
 	}
 }
 
-func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
+func TestTroubleListsEveryObjectThatIsNotReady(t *testing.T) {
 	b := booktest.NewShop(t)
 	bad := `,"status":{"conditions":[{"type":"Ready","status":"False","reason":"NoQuota"}]}`
 	b.List(b.Delta(delta.Sync, delta.SourceList, "things", "old", "", bad))
@@ -156,7 +157,7 @@ func TestTroubleHasWhateverSaysThatItIsNotReady(t *testing.T) {
 	require.Contains(t, got.named("old").Unknown, "first recorded")
 }
 
-func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
+func TestATroubleReportsAGapBeforeIt(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List(b.Delta(delta.Sync, delta.SourceList, "pods", "web", "", running))
 	b.Now = booktest.Noon.Add(time.Minute)
@@ -173,7 +174,7 @@ func TestAGapBeforeATroubleOfWhichNoChangeIsKnownIsSaid(t *testing.T) {
 	require.Contains(t, got.Items[0].Unknown, "may be missing")
 }
 
-func TestAnObjectThatIsListedBeforeItsOwnerIsOwned(t *testing.T) {
+func TestAnObjectListedBeforeItsOwnerIsOwned(t *testing.T) {
 	b := booktest.NewShop(t)
 	pod := b.Delta(delta.Sync, delta.SourceList, "pods", "web-1", booktest.Owned("Deployment", "deployments", "web"), running)
 	lease := b.Delta(delta.Sync, delta.SourceList, "leases", "n1", booktest.Owned("Node", "nodes", "n1"), "")
@@ -187,7 +188,7 @@ func TestAnObjectThatIsListedBeforeItsOwnerIsOwned(t *testing.T) {
 	}
 }
 
-func TestBlameIsRefusedForAnObjectThatIsGone(t *testing.T) {
+func TestBlameIsRefusedForADeletedObject(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
@@ -232,8 +233,8 @@ func TestTheCommandOfAComparisonNamesItsObjects(t *testing.T) {
 	}
 }
 
-// All troubles share the time that an answer may take.
-func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
+// All troubles share the time for an answer.
+func TestATroubleReportsThatTheTimeRanOut(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "deployments", "web", "", `,"spec":{"replicas":1}`)
@@ -254,18 +255,18 @@ func TestATroubleSaysIfTheChangeBeforeWasNotReachedInTime(t *testing.T) {
 	require.Contains(t, got.named("web-1").Unknown, "far enough")
 }
 
-// An object that was made anew within a pause has its name from then on.
-func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
+// An object that was created again within a pause has its name from then on.
+func TestANameWithinAPauseSelectsTheLifeOfTheInstant(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", `,"data":{"n":"1"}`)
 	stopped := b.Now
 	b.Pause(time.Hour)
 	gone := b.Delta(delta.Deleted, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"1"}`)
-	anew := b.Delta(delta.Added, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
-	anew.Object.(*booktest.Object).Be("second")
-	gone.Occurred, anew.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
-	b.Commit(gone, anew)
+	again := b.Delta(delta.Added, delta.SourceWatch, "configmaps", "settings", "", `,"data":{"n":"2"}`)
+	again.Object.(*booktest.Object).Be("second")
+	gone.Occurred, again.Occurred = stopped.Add(10*time.Minute), stopped.Add(20*time.Minute)
+	b.Commit(gone, again)
 	s := served(t, b.DB, time.Minute)
 	settings := url.Values{"resource": {"configmaps"}, "namespace": {"shop"}, "name": {"settings"}}
 	for after, want := range map[time.Duration]string{5 * time.Minute: "configmaps-settings", 30 * time.Minute: "second"} {
@@ -280,7 +281,7 @@ func TestANameWithinAPauseIsOfTheLifeOfTheInstant(t *testing.T) {
 	}
 }
 
-// A time that a person types is meant in the zone of the page's labels.
+// A typed time is in the zone of the page's labels.
 func TestATypedTimeIsInItsZone(t *testing.T) {
 	s := newScene(t, time.Minute)
 	seq := func(at, zone string) int64 {
@@ -295,8 +296,8 @@ func TestATypedTimeIsInItsZone(t *testing.T) {
 	require.Equal(t, int64(7), seq("seq:7", "Asia/Tokyo"))
 }
 
-// A page that saw a commit, and asks a record that does not have it, is told that the record is another.
-func TestATailSaysThatTheRecordIsAnother(t *testing.T) {
+// A record without the commit that the page saw is another record. The tail reports that.
+func TestTheTailReportsAnotherRecord(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Watched(delta.Added, "configmaps", "settings", "", "")

@@ -1,4 +1,4 @@
-// Package about says what a record holds, how far it reaches, and whether it is being written.
+// Package about describes a record: what it holds, up to where it reaches, and whether a recorder writes it.
 package about
 
 import (
@@ -18,33 +18,33 @@ type Moment struct {
 	Time int64 `json:"time"`
 }
 
-// A Recording says whether a recorder writes.
+// A Recording says whether a recorder writes the record.
 type Recording struct {
 	Now   bool              `json:"now"` // the end of the record is now
 	State history.Condition `json:"state"`
-	Since int64             `json:"since"` // since when the present recorder, or the last one, has the record
-	Text  string            `json:"text"`  // what that means, and what to do
+	Since int64             `json:"since"` // since when the present or the last recorder has held the record
+	Text  string            `json:"text"`  // a sentence about the state, and what to do
 }
 
-// A Cluster is one whose record is served.
+// A Cluster is a cluster whose record is served.
 type Cluster struct {
 	UID  string `json:"uid"`
 	Name string `json:"name"`
 }
 
-// A Choice is what a page asks its user: several clusters are served, and the request names none.
+// A Choice lists the served clusters for the user of the page, because the request names none of several.
 type Choice struct {
 	Clusters []Cluster `json:"clusters"`
 }
 
-// A Resource is one that the record holds.
+// A Resource is a resource in the record.
 type Resource struct {
 	Resource   string `json:"resource"`
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced"`
 }
 
-// A Meta says what a record holds.
+// A Meta describes a record.
 type Meta struct {
 	lack.Answer
 	Clusters   []Cluster  `json:"clusters"`
@@ -56,7 +56,7 @@ type Meta struct {
 	Namespaces []string   `json:"namespaces"`
 }
 
-// Record says what a record holds.
+// Record describes a record.
 func Record(ctx context.Context, rec *history.Record) (*Meta, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -88,7 +88,7 @@ func resources(streams []history.Stream) []Resource {
 	return all
 }
 
-// namespaces are the namespaces that ever were, and those to which a recording is confined.
+// namespaces returns all namespaces on record, and the namespaces of streams that are confined to one.
 func namespaces(ctx context.Context, rec *history.Record, streams []history.Stream) ([]string, error) {
 	names, of := []string{}, []int32{}
 	for i := range streams {
@@ -126,14 +126,14 @@ func now(ctx context.Context, rec *history.Record) (Recording, history.End, erro
 	return r, end, nil
 }
 
-// text says how the record goes on, and what to do.
+// text describes the state of the recorder, and what to do.
 func text(p history.Pulse) string {
 	last := "The last commit was at " + p.Committed().Truncate(time.Second).Format(time.RFC3339) + "."
 	switch p.Condition(0) {
 	case history.Following:
 		return "The recorder " + p.Recorder + " records. " + last
 	case history.Stopped:
-		return "Nobody records. " + last + " Start the recorder."
+		return "No recorder is running. " + last + " Start the recorder."
 	case history.Starting:
 		return "The recorder " + p.Recorder + " has begun, and has committed nothing yet. " + last
 	case history.Quiet:
@@ -144,17 +144,18 @@ func text(p history.Pulse) string {
 	return last
 }
 
-// A Tail says what came after a seq.
+// A Tail describes what came after a seq.
 type Tail struct {
 	lack.Answer
 	Time      int64     `json:"time"`
 	Count     int64     `json:"count"`
 	Recording Recording `json:"recording"`
-	Head      string    `json:"head"`  // the last commit, as history.Head writes it
-	Other     bool      `json:"other"` // the commit that was known is not in this record: it was restored from a copy
+	Head      string    `json:"head"`  // the last commit, as history.Head prints it
+	Other     bool      `json:"other"` // the client's commit is not in this record: the record was restored from a backup
 }
 
-// After says where the record ends, and how many deltas came after a seq. It waits for nothing. known is the head of an answer before, zero for none.
+// After returns where the record ends, and how many deltas came after a seq. It does not wait. known is the head in an
+// earlier answer, or zero.
 func After(ctx context.Context, rec *history.Record, seq int64, known history.Head) (*Tail, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // FilterNames are the parameters of a Filter.
 var FilterNames = []string{"namespace", "resource", "name", "label", "manager", "path", "type", "class"}
 
-// A Filter says which deltas count. Zero values do not bound, but for Classes.
+// A Filter selects deltas. Zero values do not bound, except those of Classes.
 type Filter struct {
 	Namespaces []string
 	Resources  []string // as in deployments.apps
@@ -22,14 +22,14 @@ type Filter struct {
 	Manager    string
 	Path       string // JSON pointer
 	Types      []delta.Type
-	Classes    []class.Class // nil: all but heartbeats
+	Classes    []class.Class // nil: all except heartbeats
 }
 
 // Filter reads a filter.
 func (v Values) Filter() (f Filter, err error) {
 	f = Filter{Namespaces: v.All("namespace"), Resources: v.All("resource"), Name: v.Text("name"), Manager: v.Text("manager"), Path: v.Text("path")}
 	if slices.Contains(f.Namespaces, "") {
-		return f, Bad("namespace is empty: leave it out to ask for all namespaces and for objects without one")
+		return f, Bad("namespace is empty: omit it to select all namespaces and objects without one")
 	}
 	if text := v.Text("label"); text != "" {
 		if f.Labels, err = labels.Parse(text); err != nil {
@@ -54,17 +54,17 @@ func (v Values) Filter() (f Filter, err error) {
 	return f, nil
 }
 
-// Changes reports whether the filter is about what deltas change, and not only about whose they are.
+// Changes reports whether the filter bounds changes, and not only objects.
 func (f *Filter) Changes() bool {
 	return f.Labels != nil || f.Manager != "" || f.Path != "" || f.Types != nil || f.Classes != nil
 }
 
-// Like is the name as a pattern of SQL's LIKE.
+// Like returns the name as a pattern of SQL's LIKE.
 func (f *Filter) Like() string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`).Replace(f.Name)
 }
 
-// Named reports whether a name is one that the filter means.
+// Named reports whether the filter selects a name.
 func (f *Filter) Named(name string) bool {
 	parts := strings.Split(f.Name, "*")
 	if len(parts) == 1 {

@@ -1,8 +1,8 @@
-// Package ask reads what a request of the timeline asks for. It does no I/O.
+// Package ask reads the parameters of a request of the timeline. It does no I/O.
 //
-// It rejects, with an error that is the answer:
+// It rejects the following with an error, which is the answer to the client:
 //
-//   - a parameter that it does not know, and one that is there twice and may be there once
+//   - an unknown parameter, and a repeated parameter that may appear only once
 //   - a query of more than 64 KiB
 //   - a window that ends before it begins
 package ask
@@ -19,16 +19,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxQuery is longer than any filter that a person makes.
+// maxQuery is larger than any filter that a person makes.
 const maxQuery = 64 << 10
 
-// repeatable are the parameters that may be there several times.
+// repeatable lists the parameters that may appear several times.
 var repeatable = []string{"namespace", "resource", "class"}
 
 // Values are the parameters of a request.
 type Values struct{ values url.Values }
 
-// Read reads the query of a URL, which may have the known parameters.
+// Read reads the query of a URL. known lists its allowed parameters.
 func Read(query string, known []string) (Values, error) {
 	if len(query) > maxQuery {
 		return Values{}, TooLarge("the query has %d bytes, and may have %d: make the filter shorter", len(query), maxQuery)
@@ -40,21 +40,21 @@ func Read(query string, known []string) (Values, error) {
 	for name, all := range values {
 		switch {
 		case !slices.Contains(known, name):
-			return Values{}, Bad("%q is no parameter of this request: use %s", Cut(name), strings.Join(known, ", "))
+			return Values{}, Bad("%q is not a parameter of this request: use %s", Cut(name), strings.Join(known, ", "))
 		case len(all) > 1 && !slices.Contains(repeatable, name):
-			return Values{}, Bad("%s is there %d times: give it once", name, len(all))
+			return Values{}, Bad("%s appears %d times: give it once", name, len(all))
 		}
 	}
 	return Values{values}, nil
 }
 
-// Text gives a parameter, "" if it is not there.
+// Text returns a parameter, or "".
 func (v Values) Text(name string) string { return v.values.Get(name) }
 
-// All gives a parameter that may be there several times.
+// All returns all values of a parameter that may appear several times.
 func (v Values) All(name string) []string { return v.values[name] }
 
-// Number gives a parameter that is a number between two others, or what it is if it is not there.
+// Number returns a parameter as a number between least and most. If the parameter is missing, it returns without.
 func (v Values) Number(name string, least, most, without int64) (int64, error) {
 	text := v.Text(name)
 	if text == "" {
@@ -67,7 +67,7 @@ func (v Values) Number(name string, least, most, without int64) (int64, error) {
 	return n, nil
 }
 
-// Numbers gives a parameter that is a list of numbers.
+// Numbers returns a parameter that is a list of numbers.
 func (v Values) Numbers(name string, most int) ([]int64, error) {
 	text := v.Text(name)
 	if text == "" {
@@ -89,7 +89,7 @@ func (v Values) Numbers(name string, most int) ([]int64, error) {
 	return slices.Compact(numbers), nil
 }
 
-// OneOf gives a parameter that is one of some words, the first of them if it is not there.
+// OneOf returns a parameter that must be one of some words. If the parameter is missing, it returns the first word.
 func (v Values) OneOf(name string, words ...string) (string, error) {
 	text := v.Text(name)
 	switch {
@@ -101,27 +101,27 @@ func (v Values) OneOf(name string, words ...string) (string, error) {
 	return text, nil
 }
 
-// Bad is the answer to a request that nobody can serve.
+// Bad returns the answer to an invalid request.
 func Bad(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// BadCursor is the answer to a cursor that no answer gave.
+// BadCursor returns the answer to a cursor that no answer returned.
 func BadCursor(cursor string) error {
-	return Bad("cursor=%s is none that was given: ask without it", Cut(cursor))
+	return Bad("cursor=%s is unknown: ask without it", Cut(cursor))
 }
 
-// TooLarge is the answer to a request that is too long.
+// TooLarge returns the answer to a request that is too long.
 func TooLarge(format string, args ...any) error {
 	return status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, format, args...)
 }
 
-// NotFound is the answer if there is no such thing.
+// NotFound returns the answer if the named thing does not exist.
 func NotFound(format string, args ...any) error {
 	return status(http.StatusNotFound, metav1.StatusReasonNotFound, format, args...)
 }
 
-// Gone is the answer if the record no longer holds it, or never did.
+// Gone returns the answer if the record no longer holds something, or never held it.
 func Gone(format string, args ...any) error {
 	return status(http.StatusGone, metav1.StatusReasonGone, format, args...)
 }
@@ -130,7 +130,7 @@ func status(code int32, reason metav1.StatusReason, format string, args ...any) 
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// Cut shortens what a client sent, for a message.
+// Cut shortens a client's text for a message.
 func Cut(text string) string {
 	const most = 60
 	if len(text) > most {

@@ -3,22 +3,22 @@ package ask
 import (
 	"strconv"
 	"time"
-	_ "time/tzdata" // The zone is that of a browser. An image without files of its own knows no zone.
+	_ "time/tzdata" // The browser sends its zone. An image without zone files would know none.
 
 	"github.com/kuberewind/kuberewind/history"
 	"github.com/kuberewind/kuberewind/internal/when"
 )
 
-// A Window is a stretch of time. To does not belong to it.
+// A Window is a period of time. It excludes To.
 type Window struct{ From, To time.Time }
 
 // Holds reports whether a time is in the window.
 func (w Window) Holds(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
-// lastMilli is the begin of the year 2261: what nanoseconds can say, and no record reaches.
+// lastMilli is the beginning of the year 2261. Nanoseconds since 1970 end in 2262, and no record reaches this time.
 var lastMilli = time.Date(2261, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 
-// Window reads from and to, which have to be there.
+// Window reads from and to. Both are required.
 func (v Values) Window() (Window, error) {
 	from, err := v.milli("from")
 	if err != nil {
@@ -34,7 +34,7 @@ func (v Values) Window() (Window, error) {
 	return Window{from, to}, nil
 }
 
-// WindowOf gives the window between two times in milliseconds since 1970, false if there is none.
+// WindowOf returns the window between two times in milliseconds since 1970. ok is false if there is no such window.
 func WindowOf(from, to int64) (w Window, ok bool) {
 	if from < 0 || to > lastMilli || from >= to {
 		return w, false
@@ -54,7 +54,8 @@ func (v Values) milli(name string) (time.Time, error) {
 	return time.UnixMilli(n).UTC(), nil
 }
 
-// Instant reads an instant as the command line does, or as milliseconds since 1970; the end of the record if it is not there.
+// Instant reads an instant as the command line does, or as milliseconds since 1970. If the parameter is missing, it returns
+// the end of the record.
 func (v Values) Instant(name string) (history.Instant, error) {
 	text := v.Text(name)
 	if text == "" {
@@ -70,11 +71,12 @@ func (v Values) Instant(name string) (history.Instant, error) {
 	return at, nil
 }
 
-// Typed reads an instant as people type it (package when). A time without a zone is meant in that of the parameter zone, such as Europe/Berlin.
+// Typed reads an instant as people type it (package when). A time without a zone is in the zone of the parameter zone, such
+// as Europe/Berlin.
 func (v Values) Typed(name string, now time.Time) (history.Instant, error) {
 	zone, err := time.LoadLocation(v.Text("zone"))
 	if err != nil {
-		return history.Instant{}, Bad("zone=%s is none that this server knows: use UTC", Cut(v.Text("zone")))
+		return history.Instant{}, Bad("zone=%s is unknown to this server: use UTC", Cut(v.Text("zone")))
 	}
 	at, err := when.Clock{Now: now, Zone: zone}.Parse(v.Text(name))
 	if err != nil {
@@ -83,15 +85,16 @@ func (v Values) Typed(name string, now time.Time) (history.Instant, error) {
 	return at, nil
 }
 
-// steps are the widths of bars, in seconds: from one that a person can name to the next, at most two and a half times as wide.
+// steps are the widths of bars, in seconds. They are round values; each is at most three times as wide as the previous one.
 var steps = []int64{
 	1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000,
 }
 
-// MinBars is how many bars a window has at least, if it has as many seconds.
+// MinBars is the least number of bars of a window, if it has that many seconds.
 const MinBars = 60
 
-// Quantised widens a window to whole steps, of which it has at least as many as are asked for, or one for each second.
+// Quantised widens a window to whole steps. The window then has at least the requested number of bars, or one for each
+// second.
 func (w Window) Quantised(bars int64) (Window, time.Duration) {
 	step := time.Second
 	for _, s := range steps {
@@ -106,7 +109,7 @@ func (w Window) Quantised(bars int64) (Window, time.Duration) {
 	return Window{from, to}, step
 }
 
-// Clamped is what of a window lies between two times. It may be empty.
+// Clamped returns the part of a window that lies between two times. It may be empty.
 func (w Window) Clamped(first, last time.Time) Window {
 	if w.From.Before(first) {
 		w.From = first

@@ -1,7 +1,7 @@
-// Package between compares two instants: how many objects are different, which, and in what.
+// Package between compares two instants: how many objects differ, which ones, and in which fields.
 //
-// It compares as replay diff does (internal/compare). Noise is counted, and left out: what is different in bookkeeping only, Events, Leases, Endpoints of
-// Kubernetes' own controllers, and the annotation of an old leader election.
+// It compares as replay diff does (internal/compare). It counts noise, but does not list it. Noise is bookkeeping, Events,
+// Leases, Endpoints of Kubernetes' own controllers, and the annotation of an old leader election.
 package between
 
 import (
@@ -28,10 +28,11 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/paths"
 )
 
-// MostLimit is how many objects one answer gives.
+// MostLimit is the largest number of objects in one answer.
 const MostLimit = 2000
 
-// A Query asks what is different at B from A. Filter bounds the objects by namespace, resource, name and label. UID asks for the paths of one object.
+// A Query compares B with A. Filter bounds the objects by namespace, resource, name and label. UID requests the changed
+// paths of one object.
 type Query struct {
 	A, B    history.Instant
 	Filter  ask.Filter
@@ -41,20 +42,20 @@ type Query struct {
 	Cluster string // for the command; "" if there is only one
 }
 
-// An Answer is the answer.
+// An Answer lists the differences.
 type Answer struct {
 	lack.Answer
 	A       about.Moment   `json:"a"`
 	B       about.Moment   `json:"b"`
 	Counts  Counts         `json:"counts"`
 	Objects []Object       `json:"objects"`
-	Changes []paths.Change `json:"changes,omitempty"` // of the one object
-	Damaged string         `json:"damaged,omitempty"` // what could not be compared
+	Changes []paths.Change `json:"changes,omitempty"` // of the object with the UID
+	Damaged string         `json:"damaged,omitempty"` // why some objects could not be compared
 	Next    string         `json:"next,omitempty"`
 	Command string         `json:"command"` // "" if no command can name these objects
 }
 
-// Counts are how many objects are different. Noise is how many more are, and are left out.
+// Counts count the objects that differ. Noise counts further objects that differ, but are not listed.
 type Counts struct {
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
@@ -62,7 +63,7 @@ type Counts struct {
 	Noise   int `json:"noise"`
 }
 
-// An Object is one that is different. Recreated says that there is one of its name at both instants.
+// An Object is an object that differs. Recreated says that an object of its name exists at both instants.
 type Object struct {
 	find.Ref
 	Op        string `json:"op"`
@@ -70,7 +71,7 @@ type Object struct {
 	Recreated bool   `json:"recreated"`
 }
 
-// Compare compares.
+// Compare compares two instants.
 func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -90,7 +91,7 @@ func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error)
 	}
 	a := &Answer{A: about.Moment{Seq: from.Seq, Time: from.Time.UnixMilli()}, B: about.Moment{Seq: to.Seq, Time: to.Time.UnixMilli()}, Objects: []Object{}, Command: q.command(life, from, to)}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: append(lack.OfNotes(from.Notes), lack.OfNotes(to.Notes)...)}
-	c := compare.New(rec, q.choice(), compare.Hooks{Notes: func([]history.Note) {}, Progress: untold})
+	c := compare.New(rec, q.choice(), compare.Hooks{Notes: func([]history.Note) {}, Progress: noProgress})
 	for _, scope := range scopes {
 		if err := c.Read(ctx, from, to, scope); err != nil {
 			return nil, err
@@ -107,11 +108,11 @@ func Compare(ctx context.Context, rec *history.Record, q Query) (*Answer, error)
 	return a, a.fill(&q, differences)
 }
 
-func untold(string) (tell func(history.Progress), end func()) {
+func noProgress(string) (report func(history.Progress), end func()) {
 	return func(history.Progress) {}, func() {}
 }
 
-// scopes are what is compared, at least one, and the life, if only one is asked for.
+// scopes returns the scopes to compare, at least one. one is the life, if the query names a single object.
 func (q *Query) scopes(ctx context.Context, rec *history.Record) (scopes []history.Scope, one *history.Life, err error) {
 	if q.UID != "" {
 		life, err := find.Life(ctx, rec, find.Name{UID: q.UID}, 0)
@@ -147,7 +148,7 @@ func (q *Query) choice() compare.Choice {
 }
 
 func (a *Answer) fill(q *Query, all []compare.Difference) error {
-	if q.UID != "" { // Others are other lives of the name.
+	if q.UID != "" { // The others are other lives of the same name.
 		all = slices.DeleteFunc(all, func(d compare.Difference) bool { return d.Object().UID != q.UID })
 	}
 	quiet := make([]bool, len(all))
@@ -177,7 +178,8 @@ func (a *Answer) fill(q *Query, all []compare.Difference) error {
 	return nil
 }
 
-// give adds a difference to the answer. Only of these it is looked at what is different: there may be many thousands of others.
+// give adds a difference to the answer. It finds the changed paths only here: there may be many thousands of other
+// differences.
 func (a *Answer) give(q *Query, d *compare.Difference) error {
 	before, after, err := d.Docs()
 	if err != nil {
@@ -205,7 +207,7 @@ func (a *Answer) count(of string) {
 	}
 }
 
-// noise reports whether a difference is no change that a person would look for.
+// noise reports whether a person would not look for this difference.
 func noise(d *compare.Difference, before, after patch.Doc) bool {
 	object := d.Object()
 	changed := change.Delta{Group: object.Stream.Group, Resource: object.Stream.Resource, Type: delta.Updated, Source: delta.SourceWatch, Before: before, Object: after}

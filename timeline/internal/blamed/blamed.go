@@ -1,4 +1,4 @@
-// Package blamed gives the lines of an object at an instant, each with the version that last set it (package blame).
+// Package blamed returns the lines of an object at an instant, each with the version that last set it (package blame).
 package blamed
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// An Answer is the answer.
+// An Answer lists the lines.
 type Answer struct {
 	lack.Answer
 	Object  find.Ref `json:"object"`
@@ -23,7 +23,7 @@ type Answer struct {
 	Command string   `json:"command"`
 }
 
-// A Line is one line of YAML. Origin is its place in Origins, -1 if it has none.
+// A Line is one line of YAML. Origin is an index into Origins, or -1.
 type Line struct {
 	Text   string `json:"text"`
 	Path   string `json:"path"`
@@ -38,12 +38,12 @@ type Origin struct {
 	Type        string `json:"type"`
 	Manager     string `json:"manager"`
 	Subresource string `json:"subresource"`
-	Earlier     bool   `json:"earlier"` // it was set then or before
-	Latest      bool   `json:"latest"`  // it was set then, or by a version that the record missed
+	Earlier     bool   `json:"earlier"` // this version or an earlier one set the line
+	Latest      bool   `json:"latest"`  // this version, or a version that the record missed, set the line
 }
 
-// Find gives the lines of the version that the object has at the instant. In a pause, that is the estimated time: replay blame
-// also takes versions that may have happened by then.
+// Find returns the lines of the version that the object has at the instant. In a pause, the estimated time decides: replay
+// blame also takes versions that may have happened by then.
 func Find(ctx context.Context, rec *history.Record, name find.Name, at history.Instant, cluster string) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -62,7 +62,7 @@ func Find(ctx context.Context, rec *history.Record, name find.Name, at history.I
 	case v.Seq == 0:
 		return nil, ask.NotFound("%s does not exist at this instant: choose another one", a.Object.Name)
 	case v.Damaged != nil:
-		a.Incomplete = append(a.Incomplete, lack.Hurt(v.Point.Time, v.Damaged)) // The lines are those of the last version that is not.
+		a.Incomplete = append(a.Incomplete, lack.DamagedAt(v.Point.Time, v.Damaged)) // The lines come from the last undamaged version.
 	}
 	fold, err := a.read(ctx, rec, v.Life.ObjectID, v.Seq)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *Answer) read(ctx context.Context, rec *history.Record, id, seq int64) (
 			continue
 		case errors.As(err, &damaged):
 			if v.Seq != seq {
-				a.Incomplete = append(a.Incomplete, lack.Hurt(v.OccurredAt, damaged))
+				a.Incomplete = append(a.Incomplete, lack.DamagedAt(v.OccurredAt, damaged))
 			}
 			continue
 		case err != nil:

@@ -1,4 +1,5 @@
-// Package changes lists the deltas of a window, the newest first, each with the paths that it changed, as the view kuberewind.changes has them.
+// Package changes lists the deltas of a window, the newest first. Each has the paths that it changed, as in the view
+// kuberewind.changes.
 package changes
 
 import (
@@ -19,10 +20,10 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// MostLimit is how many rows one answer gives.
+// MostLimit is the largest number of rows in one answer.
 const MostLimit = 1000
 
-// A Query asks for the changes of a window.
+// A Query selects the changes of a window.
 type Query struct {
 	Window  ask.Window
 	Limit   int64
@@ -31,11 +32,11 @@ type Query struct {
 	Cluster string // for the command; "" if there is only one
 }
 
-// An Answer is the answer.
+// An Answer lists the changes.
 type Answer struct {
 	lack.Answer
 	Rows    []Row                 `json:"rows"`
-	Hidden  map[class.Class]int64 `json:"hidden"` // of what was read
+	Hidden  map[class.Class]int64 `json:"hidden"` // among the deltas that were read
 	Next    string                `json:"next,omitempty"`
 	Command string                `json:"command"`
 }
@@ -52,11 +53,11 @@ type Row struct {
 	Changes  []Change    `json:"changes"`
 }
 
-// A Change is one step of a patch.
+// A Change is one operation of a patch.
 type Change struct {
 	Op   string          `json:"op"`
 	Path string          `json:"path"`
-	From string          `json:"from,omitempty"` // of what was moved
+	From string          `json:"from,omitempty"` // source path of a move
 	Old  json.RawMessage `json:"old,omitempty"`
 	New  json.RawMessage `json:"new,omitempty"`
 }
@@ -68,7 +69,7 @@ type Lister struct {
 	Patience time.Duration
 }
 
-// List gives the changes.
+// List returns the changes.
 func (l *Lister) List(ctx context.Context, q Query, now time.Time) (*Answer, error) {
 	state, err := lack.Read(ctx, l.Record, history.Scope{})
 	if err != nil {
@@ -88,14 +89,14 @@ func (l *Lister) List(ctx context.Context, q Query, now time.Time) (*Answer, err
 		return nil, err
 	}
 	a := &Answer{Answer: state.Answer(q.Window, now), Rows: []Row{}, Hidden: map[class.Class]int64{class.Heartbeat: reading.HiddenInAll()}, Command: commandOf(q)}
-	reading.Tell(&a.Answer)
+	reading.ReportTo(&a.Answer)
 	if left >= first {
 		a.Next = fmt.Sprintf("%d-%d", first, left)
 	}
 	return a, a.fill(ctx, l.Record, found)
 }
 
-// bounds are the seqs of a window, or what a cursor left of them.
+// bounds returns the seqs of a window, or the rest that a cursor names.
 func (l *Lister) bounds(ctx context.Context, q Query, head int64) (first, last int64, err error) {
 	if q.Cursor == "" {
 		first, last, err = l.Record.Timeline().Between(ctx, q.Window.From, q.Window.To)
@@ -128,7 +129,7 @@ func (a *Answer) fill(ctx context.Context, rec *history.Record, found []marks.Ma
 	return nil
 }
 
-// stepsOf are the steps of a patch, without bookkeeping.
+// stepsOf returns the operations of a patch, without bookkeeping.
 func stepsOf(m *marks.Mark) []Change {
 	steps := []Change{}
 	for op := range patch.Operations(m.Patch) {
@@ -144,7 +145,7 @@ func stepsOf(m *marks.Mark) []Change {
 	return steps
 }
 
-// commandOf is replay log with the same bounds and, as far as it has them, the same filters.
+// commandOf returns replay log with the same bounds, and with those filters that it supports.
 func commandOf(q Query) string {
 	c, _ := command.Of(q.Cluster, "log", &q.Filter)
 	c.Flag("--manager", q.Filter.Manager)

@@ -1,4 +1,4 @@
-// Package class names what a delta is on the timeline, by what it changed (package change). It does no I/O.
+// Package class classifies the deltas of the timeline by what they changed (package change). It does no I/O.
 package class
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Class is what a delta is on the timeline.
+// A Class is the kind of a delta on the timeline.
 type Class string
 
-// The classes.
+// These are the classes.
 const (
 	Deleted   Class = "deleted"
 	Added     Class = "added"
@@ -23,23 +23,24 @@ const (
 	Heartbeat Class = "heartbeat"
 )
 
-// Version is that of the rules by which deltas are classified. Raise it whenever a delta gets another class, or counts elsewhere: the counts that were made
-// ahead (package activity) are then made again.
+// Version is the version of the classification. Raise it whenever a delta gets another class, or counts elsewhere. Package
+// activity then makes the counts again.
 const Version = 1
 
-// All are the classes, the most telling first: of merged marks, the first of these stands for all.
+// All lists the classes, the most important first. The first class among merged marks stands for all of them.
 var All = []Class{Deleted, Added, Changed, Status, Event, Sync, Heartbeat}
 
 // Known reports whether a text is a class.
 func Known(text string) bool { return slices.Contains(All, Class(text)) }
 
-// Index is the place of a class in All.
+// Index returns the place of a class in All.
 func Index(c Class) int { return slices.Index(All, c) }
 
-// Of gives the class of a delta. first says that it is the first delta of its life: a Sync that found the object is no change.
+// Of returns the class of a delta. first says that it is the first delta of its life: a Sync that found the object is not a
+// change.
 //
-// The row alone tells the class. So counting folds nothing, and a shown object has the class with which it was counted. So
-// Before is not looked at, and Object only of what a controller manages as a whole.
+// The class depends on the row alone, except for resources that a controller manages as a whole (Managed). For these, Of also
+// uses Object. It ignores Before. So counting folds nothing, and a shown object has the class with which it was counted.
 func Of(d change.Delta, first bool) Class {
 	d.Before = nil
 	if !Managed(d.Group, d.Resource) {
@@ -59,13 +60,13 @@ func Of(d change.Delta, first bool) Class {
 	}
 }
 
-// OfVersion is Of for a version that was folded.
+// OfVersion is Of for a folded version.
 func OfVersion(v *history.Version) Class {
 	d := change.Delta{Group: v.Stream.Group, Resource: v.Stream.Resource, Type: v.Type, Source: v.Source, Patch: v.Patch, Object: v.Doc}
 	return Of(d, v.Seq == v.ObjectID)
 }
 
-// Managed reports whether the class of a resource depends on who manages the object.
+// Managed reports whether the class of a resource depends on the manager of the object.
 func Managed(group, resource string) bool {
 	return group == "discovery.k8s.io" && resource == "endpointslices" || group == "" && resource == "endpoints"
 }

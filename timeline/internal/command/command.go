@@ -1,4 +1,4 @@
-// Package command writes the command line that gives what an answer of the timeline gives.
+// Package command writes the command line that prints the content of a timeline answer.
 package command
 
 import (
@@ -10,17 +10,18 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 )
 
-// A Line is a command line on its way.
+// A Line is a command line under construction.
 type Line struct{ words []string }
 
-// New begins one. cluster is "" if there is only one.
+// New returns a line. cluster is "" if there is only one.
 func New(cluster string, words ...string) *Line {
 	l := &Line{words: append([]string{"replay"}, words...)}
 	return l.Flag("--cluster", cluster)
 }
 
-// Of begins one that is about the objects of a filter, as far as commands can name them. They can by resource, one namespace or all, and label, and by one name
-// of one resource in one namespace. whole says that no other part of the filter bounds the objects.
+// Of returns a line for the objects of a filter, as far as commands can name them. Commands can select by resource, by one
+// namespace or all, by label, and by one name of one resource in one namespace. whole says that the line expresses every
+// bound of the filter on objects.
 func Of(cluster, verb string, f *ask.Filter) (l *Line, whole bool) {
 	named := f.Name != "" && !strings.Contains(f.Name, "*") && len(f.Resources) == 1 && len(f.Namespaces) == 1
 	words := []string{verb}
@@ -42,7 +43,7 @@ func Of(cluster, verb string, f *ask.Filter) (l *Line, whole bool) {
 	return l, (named || f.Name == "") && len(f.Namespaces) < 2
 }
 
-// OfLife begins one that is about the object of a life.
+// OfLife returns a line for the object of a life.
 func OfLife(cluster, verb string, life *history.Life) *Line {
 	return New(cluster, verb, life.Stream.GroupResource().String()+"/"+life.Name).Flag("-n", life.Namespace)
 }
@@ -55,13 +56,13 @@ func (l *Line) Flag(name, value string) *Line {
 	return l
 }
 
-// Bare adds a flag that has no value.
+// Bare adds a flag without a value.
 func (l *Line) Bare(name string) *Line {
 	l.words = append(l.words, name)
 	return l
 }
 
-// At adds the flag for an instant that was found. Within a pause, a seq says less than the time.
+// At adds the flag for an instant that was found. Within a pause it writes the time, because a seq would say less.
 func (l *Line) At(name string, p history.Point) *Line {
 	if p.Until > p.Seq {
 		return l.Time(name, p.Time)
@@ -74,7 +75,7 @@ func (l *Line) Time(name string, t time.Time) *Line {
 	return l.Flag(name, t.UTC().Format(time.RFC3339Nano))
 }
 
-// String gives the line as a shell reads it.
+// String returns the line with shell quoting.
 func (l *Line) String() string {
 	quoted := make([]string, len(l.words))
 	for i, word := range l.words {

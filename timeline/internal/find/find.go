@@ -1,4 +1,4 @@
-// Package find finds the life that a request names, and what is related to it.
+// Package find finds the life that a request names, and the lives related to it.
 package find
 
 import (
@@ -15,7 +15,7 @@ import (
 // A Name names an object: by its UID, or by resource, namespace and name.
 type Name struct{ UID, Resource, Namespace, Name string }
 
-// A Ref is how an answer names an object.
+// A Ref names an object in an answer.
 type Ref struct {
 	Resource  string `json:"resource"`
 	Kind      string `json:"kind"`
@@ -29,7 +29,8 @@ func RefOf(l history.Life) Ref {
 	return Ref{Resource: l.Stream.GroupResource().String(), Kind: l.Stream.Kind, Namespace: l.Namespace, Name: l.Name, UID: l.UID}
 }
 
-// Life finds the life that a name means at a seq: the one that lived then, else the last one before, else the first one after.
+// Life finds the life that a name means at a seq: the life that lived then, or else the last earlier one, or else the first
+// later one.
 func Life(ctx context.Context, rec *history.Record, n Name, seq int64) (history.Life, error) {
 	q, err := n.query(ctx, rec)
 	if err != nil {
@@ -67,7 +68,7 @@ func (n Name) query(ctx context.Context, rec *history.Record) (q history.LifeQue
 	return history.LifeQuery{Scope: history.Scope{Streams: marks.StreamsOf(streams, []string{n.Resource}), Namespace: n.Namespace, Name: n.Name}}, nil
 }
 
-// String is how an error names the object.
+// String names the object in an error.
 func (n Name) String() string {
 	switch {
 	case n.UID != "":
@@ -82,17 +83,17 @@ func (n Name) String() string {
 type Kin struct {
 	Owned  []history.Life // in the order in which they began
 	Events []history.Life // about it, the newest first
-	More   bool           // more objects live than were looked at
+	More   bool           // more objects live than KinOf read
 }
 
-// mostKin bounds how many objects are looked at. A namespace has fewer; a cluster may have more.
+// mostKin bounds how many objects KinOf reads. A namespace has fewer; a cluster may have more.
 const mostKin = 100_000
 
-// aboutCluster are the namespaces of Events about objects that have none. The API server takes no others.
+// aboutCluster are the namespaces of Events about objects without a namespace. The API server accepts no others.
 var aboutCluster = []string{"default", "kube-system"}
 
-// KinOf finds what an object owns, and the Events about it, of what lived at a seq. Objects owned by a cluster-scoped object
-// may be in any namespace.
+// KinOf finds the objects that an object owns, and the Events about it, among those that lived at a seq. Objects that a
+// cluster-scoped object owns may be in any namespace.
 func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64) (k Kin, err error) {
 	var events, others []history.Life
 	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: history.Scope{Namespace: of.Namespace}, LiveAt: seq, MayReferTo: &of}) {
@@ -133,19 +134,19 @@ func KinOf(ctx context.Context, rec *history.Record, of history.Life, seq int64)
 	return k, nil
 }
 
-// mostAbove bounds a chain of owners. Kubernetes' own have three.
+// mostAbove bounds a chain of owners. Kubernetes' own chains have three.
 const mostAbove = 8
 
-// Above gives the owners of a life that are on record, from the nearest to the root.
+// Above returns the owners of a life that are on record, from the nearest to the root.
 func Above(ctx context.Context, rec *history.Record, of history.Life) (chain []history.Life, err error) {
 	chains, err := AllAbove(ctx, rec, []history.Life{of})
 	return chains[of.ObjectID], err
 }
 
-// AllAbove is Above for many lives, by their ObjectID. It asks the record twice for each level of owners, and not for each life.
+// AllAbove is Above for many lives, by their ObjectID. It makes two queries for each level of owners, not for each life.
 func AllAbove(ctx context.Context, rec *history.Record, of []history.Life) (chains map[int64][]history.Life, err error) {
 	chains = map[int64][]history.Life{}
-	at := map[int64]history.Life{} // the end of each chain that may go on
+	at := map[int64]history.Life{} // the end of each chain that may continue
 	for _, l := range of {
 		at[l.ObjectID] = l
 	}
@@ -166,7 +167,7 @@ func AllAbove(ctx context.Context, rec *history.Record, of []history.Life) (chai
 	return chains, nil
 }
 
-// ownersOf gives the first owner of each life that has one on record, by the ObjectID of the life.
+// ownersOf returns the first owner on record of each life, by the ObjectID of the life.
 func ownersOf(ctx context.Context, rec *history.Record, at map[int64]history.Life) (owners map[int64]history.Life, err error) {
 	named, byUID, uids := map[int64]string{}, map[string]history.Life{}, []string{}
 	for r, err := range rec.Kinship().Owners(ctx, distinct(at)) {
@@ -194,7 +195,7 @@ func ownersOf(ctx context.Context, rec *history.Record, at map[int64]history.Lif
 	return owners, nil
 }
 
-// distinct gives each life once, in the order of their ObjectIDs.
+// distinct returns each life once, in the order of their ObjectIDs.
 func distinct(at map[int64]history.Life) []history.Life {
 	lives := slices.SortedFunc(maps.Values(at), func(a, b history.Life) int { return cmp.Compare(a.ObjectID, b.ObjectID) })
 	return slices.CompactFunc(lives, func(a, b history.Life) bool { return a.ObjectID == b.ObjectID })

@@ -8,17 +8,17 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Version is what an object is at an instant.
+// A Version is the version of an object at an instant.
 type Version struct {
 	Life    history.Life
 	Point   history.Point
 	Seq     int64                 // of the version, 0 if the object does not exist then
-	Doc     patch.Doc             // nil if it does not exist then, or is damaged
+	Doc     patch.Doc             // nil if the object does not exist then, or is damaged
 	Damaged *history.DamagedError // why the version cannot be read
 }
 
-// At finds an object at an instant: the life that Life means, and its version. Within a pause, a name may already be of a later life. Then it is that one,
-// unless the name is a UID.
+// At finds an object at an instant: the life that Life finds, and its version. Within a pause, the name may already belong
+// to a later life. At then returns the later life, unless the name is a UID.
 func At(ctx context.Context, rec *history.Record, n Name, at history.Instant) (v Version, err error) {
 	point, err := rec.Resolve(ctx, at, history.Scope{})
 	if err != nil {
@@ -28,13 +28,13 @@ func At(ctx context.Context, rec *history.Record, n Name, at history.Instant) (v
 		return v, err
 	}
 	scope := history.Scope{Streams: []int32{v.Life.Stream.ID}, Namespace: v.Life.Namespace, Name: v.Life.Name}
-	if v.Point, err = rec.Resolve(ctx, at, scope); err != nil { // The notes are of this resource only.
+	if v.Point, err = rec.Resolve(ctx, at, scope); err != nil { // The notes must be about this resource only.
 		return v, err
 	}
 	return v, v.rebuild(ctx, rec, n, scope)
 }
 
-// rebuild finds the version. A name gives at most one life.
+// rebuild finds the version. A name selects at most one life.
 func (v *Version) rebuild(ctx context.Context, rec *history.Record, n Name, scope history.Scope) error {
 	id := v.Life.ObjectID
 	is := func(found, seq int64) bool {
@@ -44,12 +44,12 @@ func (v *Version) rebuild(ctx context.Context, rec *history.Record, n Name, scop
 		id, v.Seq = found, seq
 		return true
 	}
-	hurt := func(d *history.DamagedError) {
+	onDamaged := func(d *history.DamagedError) {
 		if is(d.ObjectID, d.Seq) {
 			v.Damaged = d
 		}
 	}
-	_, err := rec.Rebuild(ctx, v.Point, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+	_, err := rec.Rebuild(ctx, v.Point, scope, history.RebuildOptions{Damaged: onDamaged}, func(o history.Object) error {
 		if is(o.ObjectID, o.Seq) {
 			v.Doc = slices.Clone(o.Doc)
 		}

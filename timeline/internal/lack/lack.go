@@ -1,7 +1,8 @@
-// Package lack says what is incomplete in an answer of the timeline, and of which state of the record the answer is.
+// Package lack names what is incomplete in an answer of the timeline, and the state of the record that the answer describes.
 //
-// It gives every stretch that touches a window: before the record began, dropped days, gaps, pauses, estimated times, steps of
-// clocks. If nothing was committed for two minutes, that is the last stretch. It prints nothing, and keeps nothing.
+// It returns every period that touches a window: before the record began, dropped days, gaps, pauses, estimated times, and clock
+// steps. If the recorder committed nothing for two minutes, that is the last period. The package prints nothing and keeps
+// nothing.
 package lack
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/ask"
 )
 
-// A Lack is a stretch of which an answer does not hold everything.
+// A Lack is a period for which an answer is incomplete.
 type Lack struct {
 	From   int64       `json:"from"` // milliseconds since 1970
 	To     *int64      `json:"to"`   // nil: it has not ended
@@ -25,26 +26,26 @@ type Lack struct {
 	Text   string      `json:"text"`
 }
 
-// The kinds.
+// These are the kinds of a Lack.
 const (
 	Before    = "before"    // not recorded yet
 	Gap       = "gap"       // versions may be missing
-	Pause     = "pause"     // nobody recorded: times are estimates
+	Pause     = "pause"     // no recorder ran: times are estimates
 	Pruned    = "pruned"    // dropped, or not in the database
-	Estimated = "estimated" // nothing is missing, and times are estimates
+	Estimated = "estimated" // nothing is missing, but times are estimates
 	ClockStep = "clockstep" // the clock of the recorder stepped
-	Unread    = "unread"    // it was not counted yet: ask on with the cursor
-	Damaged   = "damaged"   // on record, and not to be read
+	Unread    = "unread"    // not counted yet: ask again with the cursor
+	Damaged   = "damaged"   // on record, but unreadable
 )
 
-// An Answer is what every answer begins with.
+// An Answer is the common beginning of every answer.
 type Answer struct {
 	Seq        int64  `json:"seq"`      // where the record ended
-	Revision   int64  `json:"revision"` // another one: earlier answers may hold erased values, or lack new rows
+	Revision   int64  `json:"revision"` // if it changes, earlier answers may hold erased values, or lack new rows
 	Incomplete []Lack `json:"incomplete"`
 }
 
-// A State is what is known of the record when an answer begins.
+// A State is the state of the record when an answer begins.
 type State struct {
 	Extent   history.Extent
 	Revision int64
@@ -71,7 +72,7 @@ func Read(ctx context.Context, rec *history.Record, scope history.Scope) (s Stat
 	}
 	for i := range all {
 		if s.Revision++; !all[i].ToAt.IsZero() {
-			s.Revision++ // Both the begin and the end of a gap change what answers say of the past.
+			s.Revision++ // The beginning and the end of a gap both change answers about the past.
 		}
 		if scope.Streams == nil || all[i].Stream != nil && slices.Contains(scope.Streams, all[i].Stream.ID) {
 			s.gaps = append(s.gaps, all[i])
@@ -84,7 +85,7 @@ func Read(ctx context.Context, rec *history.Record, scope history.Scope) (s Stat
 	return s, err
 }
 
-// Answer begins an answer about a window.
+// Answer returns the common beginning of an answer about a window.
 func (s *State) Answer(w ask.Window, now time.Time) Answer {
 	return Answer{Seq: s.Extent.LastSeq, Revision: s.Revision, Incomplete: s.in(w, now)}
 }
@@ -102,31 +103,31 @@ func (s *State) in(w ask.Window, now time.Time) []Lack {
 	}
 	for _, p := range s.pauses {
 		if touches(w, p.From, p.To) {
-			add(stretch(p.From, p.To, Pause, fmt.Sprintf(
+			add(period(p.From, p.To, Pause, fmt.Sprintf(
 				"No recorder ran from %s to %s. What happened then was caught up on, and its times are estimates.", stamp(p.From), stamp(p.To))))
 		}
 	}
 	for _, c := range s.steps {
 		from, to := ordered(c.RecordAt, c.RecorderAt)
 		if touches(w, from, to) {
-			add(stretch(from, to, ClockStep, fmt.Sprintf("The clock of the recorder stepped from %s to %s: times around it are uncertain.", stamp(c.RecordAt), stamp(c.RecorderAt))))
+			add(period(from, to, ClockStep, fmt.Sprintf("The clock of the recorder stepped from %s to %s: times around it are uncertain.", stamp(c.RecordAt), stamp(c.RecorderAt))))
 		}
 	}
 	if end := s.Extent.LastAt; now.Sub(end) > history.QuietWithin && w.To.After(end) {
-		add(stretch(end, time.Time{}, Pause, fmt.Sprintf("Nothing was committed after %s.", stamp(end))))
+		add(period(end, time.Time{}, Pause, fmt.Sprintf("Nothing was committed after %s.", stamp(end))))
 	}
 	return found
 }
 
 func (s *State) begin(w ask.Window) Lack {
 	if s.Extent.Pruned {
-		return stretch(w.From, s.Extent.WholeAt, Pruned, fmt.Sprintf("Days before %s were dropped from the record.", stamp(s.Extent.WholeAt)))
+		return period(w.From, s.Extent.WholeAt, Pruned, fmt.Sprintf("Days before %s were dropped from the record.", stamp(s.Extent.WholeAt)))
 	}
-	return stretch(w.From, s.Extent.FirstAt, Before, fmt.Sprintf("The record begins at %s.", stamp(s.Extent.FirstAt)))
+	return period(w.From, s.Extent.FirstAt, Before, fmt.Sprintf("The record begins at %s.", stamp(s.Extent.FirstAt)))
 }
 
 func gap(w ask.Window, g *history.Gap) Lack {
-	l := stretch(g.FromAt, g.ToAt, Gap, "")
+	l := period(g.FromAt, g.ToAt, Gap, "")
 	if g.FromAt.IsZero() {
 		l.From, l.Kind = w.From.UnixMilli(), Before
 	}
@@ -156,34 +157,34 @@ func why(g *history.Gap) string {
 	return string(g.Cause) + ": " + g.Detail
 }
 
-// Lost says that the partitions of days are gone: from the first delta of each to the last, since between these and the next days nothing was to be recorded.
-// Each day is said once; nil is none.
+// Lost adds the days whose partitions are gone to an answer. The period of a day ends with its last delta: nothing was
+// recorded between that delta and the next day. Lost adds each day once, and ignores nil.
 func (a *Answer) Lost(days ...*history.MissingDayError) {
 	for _, m := range days {
 		if m == nil {
 			continue
 		}
-		l := stretch(m.FirstAt, m.LastAt.Add(time.Millisecond), Pruned, m.Error())
+		l := period(m.FirstAt, m.LastAt.Add(time.Millisecond), Pruned, m.Error())
 		if !slices.ContainsFunc(a.Incomplete, func(known Lack) bool { return known.Kind == Pruned && known.Text == l.Text }) {
 			a.Incomplete = append(a.Incomplete, l)
 		}
 	}
 }
 
-// NotCounted says what of a window is still to be counted.
+// NotCounted returns the uncounted part of a window.
 func NotCounted(from, to time.Time) Lack {
-	return stretch(from, to, Unread, fmt.Sprintf("Not counted yet: %s to %s.", stamp(from), stamp(to)))
+	return period(from, to, Unread, fmt.Sprintf("Not counted yet: %s to %s.", stamp(from), stamp(to)))
 }
 
-// Unseen says that something at an instant was not looked at.
-func Unseen(at time.Time, text string) Lack { return stretch(at, at, Unread, text) }
+// Unseen says that an answer did not look at something at an instant.
+func Unseen(at time.Time, text string) Lack { return period(at, at, Unread, text) }
 
-// Hurt says that a version of an instant is damaged.
-func Hurt(at time.Time, d *history.DamagedError) Lack {
-	return stretch(at, at, Damaged, d.Error()+"; replay verify lists what is damaged")
+// DamagedAt says that a version at an instant is damaged.
+func DamagedAt(at time.Time, d *history.DamagedError) Lack {
+	return period(at, at, Damaged, d.Error()+"; replay verify lists all damage")
 }
 
-// OfNotes says what an answer about one instant is to be taken with.
+// OfNotes converts the notes of one instant.
 func OfNotes(notes []history.Note) []Lack {
 	kinds := map[history.NoteKind]string{
 		history.NoteEstimated: Estimated, history.NoteGap: Gap, history.NoteNotYet: Before, history.NoteAfterEnd: Pause, history.NoteGeneration: Gap, history.NoteOneEtcd: Estimated,
@@ -192,9 +193,9 @@ func OfNotes(notes []history.Note) []Lack {
 	for _, n := range notes {
 		kind, ok := kinds[n.Kind]
 		if !ok {
-			continue // It says how the answer was made, and not what is missing in it.
+			continue // The note says how the answer was made. Nothing is missing.
 		}
-		l := stretch(n.From, n.To, kind, n.Text)
+		l := period(n.From, n.To, kind, n.Text)
 		if l.Stream = n.Resource; n.Group != "" {
 			l.Stream += "." + n.Group
 		}
@@ -203,7 +204,7 @@ func OfNotes(notes []history.Note) []Lack {
 	return all
 }
 
-func stretch(from, to time.Time, kind, text string) Lack {
+func period(from, to time.Time, kind, text string) Lack {
 	l := Lack{Kind: kind, Text: text}
 	if !from.IsZero() {
 		l.From = from.UnixMilli()
@@ -215,12 +216,13 @@ func stretch(from, to time.Time, kind, text string) Lack {
 	return l
 }
 
-// touches reports whether a stretch meets a window. A zero time is no bound.
+// touches reports whether a period overlaps a window. A zero time does not bound.
 func touches(w ask.Window, from, to time.Time) bool {
 	return (from.IsZero() || from.Before(w.To)) && (to.IsZero() || to.After(w.From))
 }
 
-// begunBy reports whether a window begins before what begins with its window has ended. A part of a millisecond is no stretch: the page asks in milliseconds.
+// begunBy reports whether a window begins before end. It ignores a part of a millisecond, because the page asks in
+// milliseconds.
 func begunBy(w ask.Window, end time.Time) bool { return w.From.Before(end.Truncate(time.Millisecond)) }
 
 func ordered(a, b time.Time) (first, last time.Time) {

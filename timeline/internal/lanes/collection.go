@@ -14,19 +14,19 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// An entry is a life that is a lane.
+// An entry is a life that has a lane.
 type entry struct {
 	life            history.Life
 	changes, hidden int64
-	weight          int64 // its changes, and those of all below it
+	weight          int64 // its changes, and those of all entries below it
 	trouble         string
-	troubled        int64 // how many of it and of all below it are in trouble
+	troubled        int64 // how many of itself and the entries below it are in trouble
 	owner           *entry
 	children        []*entry
 	depth           int
 }
 
-// A collection is an answer on its way.
+// A collection builds one answer.
 type collection struct {
 	finder *Finder
 	query  *Query
@@ -35,13 +35,13 @@ type collection struct {
 	byUID  map[string]*entry
 	answer *Answer
 
-	first, end int64 // seqs of the window: what came before its end
+	first, end int64 // first seq of the window, and last seq observed before its end
 }
 
-// mostGrouped is how many lanes have their owners looked up before they are sorted.
+// mostGrouped is the number of lanes whose owners are looked up before sorting.
 const mostGrouped = 2000
 
-// count counts the deltas of each life, and says how far it came.
+// count counts the deltas of each life. It returns the place up to which it counted.
 func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 	if at, err = c.bounds(ctx); err != nil {
 		return at, err
@@ -58,7 +58,7 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 	left, err := c.read(ctx, reading, at, func(found []marks.Mark) {
 		for i := range found {
 			if m := &found[i]; alone[m.Stream] != "" {
-				c.leave(m.ObjectID, alone[m.Stream])
+				c.exclude(m.ObjectID, alone[m.Stream])
 			} else {
 				changes[m.ObjectID]++
 			}
@@ -71,7 +71,7 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 		return at, err
 	}
 	c.answer.Hidden[class.Heartbeat] = reading.HiddenInAll()
-	reading.Tell(&c.answer.Answer)
+	reading.ReportTo(&c.answer.Answer)
 	if at.Low = left + 1; left >= c.first {
 		c.answer.Older = ask.Place{Low: at.Low, Last: at.Last}.String()
 		c.answer.Incomplete = append(c.answer.Incomplete, lack.NotCounted(c.query.Window.From, times.Earlier(oldest, c.query.Window.To)))
@@ -79,7 +79,8 @@ func (c *collection) count(ctx context.Context) (at ask.Place, err error) {
 	return at, c.enter(ctx, changes, reading.Hidden)
 }
 
-// bounds finds what is counted. Deltas of the window may be on record after its end: they were caught up on.
+// bounds finds the seqs to count. Deltas of the window may be on record after its end, if they were recovered after a
+// pause.
 func (c *collection) bounds(ctx context.Context) (at ask.Place, err error) {
 	first, last, err := c.finder.Record.Timeline().Between(ctx, c.query.Window.From, c.query.Window.To)
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *collection) bounds(ctx context.Context) (at ask.Place, err error) {
 	return at, err
 }
 
-// read reads what is counted: for later lanes of a list, what it was made of, and nothing more.
+// read reads the deltas. For later lanes of a list, it reads exactly the deltas from which the list was made.
 func (c *collection) read(ctx context.Context, reading *marks.Reading, at ask.Place, give func([]marks.Mark)) (left int64, err error) {
 	if at.Offset > 0 {
 		return reading.Back(ctx, at.Low, at.Last, math.MaxInt64, give)
@@ -101,7 +102,7 @@ func (c *collection) read(ctx context.Context, reading *marks.Reading, at ask.Pl
 	return reading.Again(ctx, c.first, at.Low, at.Last, c.finder.Patience, give)
 }
 
-// enter makes lanes of the lives that changed.
+// enter makes a lane for each life that changed.
 func (c *collection) enter(ctx context.Context, changes, hidden map[int64]int64) error {
 	ids := make([]int64, 0, len(changes))
 	for id := range changes {
@@ -127,13 +128,13 @@ func (c *collection) enter(ctx context.Context, changes, hidden map[int64]int64)
 	return nil
 }
 
-// add adds a life once, unless it is none that has a lane.
+// add adds a life once, unless its resource has no lanes.
 func (c *collection) add(l history.Life) *entry {
 	if e, known := c.byID[l.ObjectID]; known {
 		return e
 	}
 	if name := l.Stream.GroupResource().String(); len(c.query.Filter.Resources) == 0 && small(name) {
-		c.leave(l.ObjectID, name)
+		c.exclude(l.ObjectID, name)
 		return nil
 	}
 	e := &entry{life: l}
@@ -142,16 +143,16 @@ func (c *collection) add(l history.Life) *entry {
 	return e
 }
 
-// leave counts a life that has no lane, once.
-func (c *collection) leave(id int64, resource string) {
+// exclude counts a life without a lane, once.
+func (c *collection) exclude(id int64, resource string) {
 	if _, known := c.byID[id]; !known {
 		c.byID[id] = nil
 		c.answer.Left[resource]++
 	}
 }
 
-// smallStreams are the resources whose objects are no lanes, by stream. The lives of these are not looked up: there may be more
-// of them than of all others.
+// smallStreams returns the resources whose objects have no lanes, by stream. The collection does not look up their lives:
+// there may be more of them than of all others.
 func (c *collection) smallStreams(streams []history.Stream) map[int32]string {
 	found := map[int32]string{}
 	for i := range streams {
@@ -162,12 +163,12 @@ func (c *collection) smallStreams(streams []history.Stream) map[int32]string {
 	return found
 }
 
-// small reports whether objects of a resource say nothing alone.
+// small reports whether single objects of a resource mean little.
 func small(resource string) bool {
 	return resource == "events" || resource == "events.events.k8s.io" || resource == "leases.coordination.k8s.io"
 }
 
-// unchanged adds the lives that lived in the window, if they were asked for by what they are.
+// unchanged adds the lives that lived in the window, if the filter bounds objects and not changes.
 func (c *collection) unchanged(ctx context.Context) error {
 	f := &c.query.Filter
 	if c.end == 0 || f.Changes() || f.Namespaces == nil && f.Resources == nil && f.Name == "" {
@@ -195,7 +196,7 @@ func (c *collection) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// find finds what lanes are sorted and grouped by.
+// find finds the owners, nodes and troubles for sorting and grouping.
 func (c *collection) find(ctx context.Context) error {
 	most := slices.Clone(c.all)
 	slices.SortFunc(most, byChanges)
@@ -218,7 +219,7 @@ func (c *collection) find(ctx context.Context) error {
 	return nil
 }
 
-// owners gives some lanes their owners, and returns the owners that were no lanes before.
+// owners sets the owners of some lanes. It returns the owners that it added as lanes.
 func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, err error) {
 	lives := make([]history.Life, 0, len(of))
 	for _, e := range of {
@@ -237,7 +238,7 @@ func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, e
 			unknown = append(unknown, uid)
 		}
 	}
-	if added, err = c.meet(ctx, unknown); err != nil {
+	if added, err = c.addByUID(ctx, unknown); err != nil {
 		return nil, err
 	}
 	for uid, owned := range owner {
@@ -250,7 +251,7 @@ func (c *collection) owners(ctx context.Context, of []*entry) (added []*entry, e
 	return added, nil
 }
 
-func (c *collection) meet(ctx context.Context, uids []string) (added []*entry, err error) {
+func (c *collection) addByUID(ctx context.Context, uids []string) (added []*entry, err error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
@@ -265,7 +266,7 @@ func (c *collection) meet(ctx context.Context, uids []string) (added []*entry, e
 	return added, nil
 }
 
-// adopt puts a lane below its owner. A circle of owners, which only a broken controller makes, is not closed.
+// adopt puts a lane below its owner. It does not close a circle of owners, which only a broken controller makes.
 func (e *entry) adopt(above *entry) {
 	for up := above; up != nil; up = up.owner {
 		if up == e {
@@ -277,7 +278,7 @@ func (e *entry) adopt(above *entry) {
 	}
 }
 
-// sorted are the lanes in their order: of groups, each owner before what it owns.
+// sorted returns the lanes in their order. In a group, each owner comes before the objects that it owns.
 func (c *collection) sorted() []*entry {
 	var roots []*entry
 	for _, e := range c.all {

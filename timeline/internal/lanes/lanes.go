@@ -1,20 +1,21 @@
-// Package lanes lists the objects that a window shows, a lane for each life.
+// Package lanes lists the objects of a window, a lane for each life.
 //
-// # Which lives are lanes
+// # Which lives have lanes
 //
-//   - Those of which a delta counts, by the filter.
-//   - If the filter names a namespace, a resource or a name, but no kind of change, lanes also show objects that lived in the
-//     window and did not change.
-//   - The owners of these, up to the root, if lanes are grouped by owner.
+//   - Lives with a delta that the filter selects.
+//   - If the filter names a namespace, a resource or a name, but no kind of change: also objects that lived in the window and did
+//     not change.
+//   - If lanes are grouped by owner: the owners of these, up to the root.
 //
-// Events and Leases are lanes only if the filter names their resource: each is an object of its own, and says nothing alone. Answer.Left counts
-// them. Every other cut has a cursor:
+// Events and Leases have lanes only if the filter names their resource: each is an object of its own, and means little alone.
+// Answer.Left counts them. Every other cut has a cursor:
 //
-//   - Next is that of the next lanes of this list. They are counted as these were, whatever has come since.
-//   - Older is that of a list that was counted further back, if this one was not counted to the end in time. It begins with its first lanes.
+//   - Next is the cursor of the next lanes of this list. They are counted as these lanes were, whatever has come since.
+//   - Older is the cursor of a list that is counted further back, if this list was not counted to the end in time. That list
+//     begins with its first lanes.
 //
-// Owners are those of the first version on record. A Pod is on the node of its last version in the window. Owners, nodes and troubles are looked up before
-// lanes are sorted, for the 2,000 that changed most. The lanes that are given have their troubles in any case.
+// Owners are those of the first version on record. A Pod is on the node of its last version in the window. Before sorting, the
+// package looks up owners, nodes and troubles for the 2,000 lanes that changed most. Listed lanes always have their troubles.
 package lanes
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// How lanes are sorted and grouped.
+// These constants say how lanes are sorted and grouped.
 const (
 	ByChanges = "changes"
 	ByTrouble = "trouble"
@@ -39,10 +40,10 @@ const (
 	Flat      = "none"
 )
 
-// MostLimit is how many lanes one answer gives.
+// MostLimit is the largest number of lanes in one answer.
 const MostLimit = 500
 
-// A Query asks for the lanes of a window.
+// A Query selects the lanes of a window.
 type Query struct {
 	Window      ask.Window
 	Sort, Group string
@@ -51,13 +52,13 @@ type Query struct {
 	Filter      ask.Filter
 }
 
-// An Answer is the answer.
+// An Answer lists the lanes.
 type Answer struct {
 	lack.Answer
 	Total  int64                 `json:"total"`
 	Lanes  []Lane                `json:"lanes"`
 	Hidden map[class.Class]int64 `json:"hidden"` // how many deltas were not counted
-	Left   map[string]int64      `json:"left"`   // how many lives are no lanes, by resource
+	Left   map[string]int64      `json:"left"`   // how many lives have no lane, by resource
 	Next   string                `json:"next,omitempty"`
 	Older  string                `json:"older,omitempty"`
 }
@@ -76,7 +77,7 @@ type Lane struct {
 	Ended     *int64 `json:"ended"` // nil: it lives
 	Changes   int64  `json:"changes"`
 	Hidden    int64  `json:"hidden"`
-	Trouble   string `json:"trouble"` // as it is at the end of the window; "" if it is not bad
+	Trouble   string `json:"trouble"` // at the end of the window; "" if the object is not bad
 }
 
 // A Finder finds the lanes of a record.
@@ -86,7 +87,7 @@ type Finder struct {
 	Patience time.Duration
 }
 
-// Find gives the lanes.
+// Find returns the lanes.
 func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, error) {
 	state, err := lack.Read(ctx, f.Record, history.Scope{})
 	if err != nil {
@@ -110,7 +111,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 	return a, c.give(ctx, page)
 }
 
-// give says of each lane of a page when it began and ended.
+// give adds the lanes of a page to the answer, with their beginnings, ends and troubles.
 func (c *collection) give(ctx context.Context, page []*entry) error {
 	times, err := c.times(ctx, page)
 	if err != nil {
@@ -143,7 +144,7 @@ func milli(t time.Time) *int64 {
 	return &n
 }
 
-// times are the first and the last deltas of a page. Those of days that are gone are not on record.
+// times returns the first and last deltas of the lives of a page. It finds none on days whose partitions are gone.
 func (c *collection) times(ctx context.Context, page []*entry) (map[int64]history.Mark, error) {
 	var seqs []int64
 	for _, e := range page {

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// versions gives the last versions of some lanes in the window, unless the object was deleted in it.
+// versions returns the last versions of some lanes in the window, unless the object was deleted in it.
 func (c *collection) versions(ctx context.Context, of []*entry, wanted func(*entry) bool) (map[int64]patch.Doc, error) {
 	var ids []int64
 	for _, e := range of {
@@ -22,7 +22,7 @@ func (c *collection) versions(ctx context.Context, of []*entry, wanted func(*ent
 	return docs, err
 }
 
-// trouble says of some lanes what is wrong at the end of the window.
+// trouble sets what is wrong with some lanes at the end of the window.
 func (c *collection) trouble(ctx context.Context, of []*entry) error {
 	resource := func(e *entry) string { return e.life.Stream.GroupResource().String() }
 	docs, err := c.versions(ctx, of, func(e *entry) bool { return e.trouble == "" && state.CanBeBad(resource(e)) })
@@ -39,7 +39,7 @@ func (c *collection) trouble(ctx context.Context, of []*entry) error {
 	return nil
 }
 
-// nodes puts Pods below the nodes that they are on.
+// nodes puts Pods below their nodes.
 func (c *collection) nodes(ctx context.Context, of []*entry) error {
 	docs, err := c.versions(ctx, of, func(e *entry) bool { return e.life.Stream.GroupResource().String() == "pods" })
 	if err != nil || len(docs) == 0 || c.end == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// At gives the deltas of some seqs, by seq, without what they changed. One whose day is gone is not there.
+// At returns the deltas of some seqs, by seq, without their patches. It skips deltas of days whose partitions are gone.
 func At(ctx context.Context, rec *history.Record, seqs []int64) (map[int64]history.Mark, error) {
 	found := map[int64]history.Mark{}
 	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))

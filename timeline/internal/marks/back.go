@@ -10,7 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// How many seqs are read at once. A slice doubles while it takes little time, and is halved if it takes much. The first one is smaller if objects are folded.
+// These are the sizes of slices, in seqs. A slice doubles while it takes little time, and halves if it takes much. The
+// first slice is smaller if objects must be folded.
 const (
 	firstSlice = 1_000
 	firstFolds = 100
@@ -19,8 +20,9 @@ const (
 	muchTime   = 70 * time.Millisecond
 )
 
-// Back reads the marks between two seqs, both included, slice by slice from the last, and gives each slice in its order. It stops when the time is
-// spent, but not before the first slice. left is the last seq that it did not read; it is below first if it read all.
+// Back reads the marks between two seqs, both included, slice by slice from the last. It calls give with each slice in
+// order of seq. It stops when patience is spent, but not before the first slice. left is the last seq that it did not read;
+// it is below first if it read all.
 func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
 	return g.While(ctx, first, last, patience, func(found []Mark) bool {
 		give(found)
@@ -28,8 +30,9 @@ func (g *Reading) Back(ctx context.Context, first, last int64, patience time.Dur
 	})
 }
 
-// Again is Back for an answer that holds everything once more: it reads from last to low, which was read before, however long that takes. Then it reads on
-// for as long as that took, and at least for the patience. So the time of all answers together is a few times that of one.
+// Again is Back for an answer that repeats everything. It first reads from last to low, which an earlier answer read,
+// without a limit. Then it continues for twice as long as that took, and at least for the patience. So the time of all
+// answers together is a few times the time of one.
 func (g *Reading) Again(ctx context.Context, first, low, last int64, patience time.Duration, give func([]Mark)) (left int64, err error) {
 	began := time.Now()
 	if _, err := g.Back(ctx, low, last, math.MaxInt64, give); err != nil {
@@ -38,7 +41,7 @@ func (g *Reading) Again(ctx context.Context, first, low, last int64, patience ti
 	return g.Back(ctx, first, low-1, max(patience, 2*time.Since(began)), give)
 }
 
-// While is Back, and stops when its function says so.
+// While is Back, but stops when give returns false.
 func (g *Reading) While(ctx context.Context, first, last int64, patience time.Duration, give func([]Mark) bool) (left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
 	if g.filter.Labels != nil {
@@ -68,8 +71,8 @@ func (g *Reading) While(ctx context.Context, first, last int64, patience time.Du
 	return left, nil
 }
 
-// slice reads one slice. If the partition of a day in it is gone, it notes that, reads the rows after that day, and goes on
-// before it.
+// slice reads one slice. If the partition of a day in it is gone, slice notes the day and reads only the rows after it. The
+// next slice then begins before the day.
 func (g *Reading) slice(ctx context.Context, from, to int64) (found []Mark, left int64, err error) {
 	found, err = g.Read(ctx, from, to)
 	var missing *history.MissingDayError

@@ -2,13 +2,14 @@
 //
 // # What it guarantees
 //
-//   - docs/timeline.md has the meaning of a filter as SQL. The tests compare the two.
-//   - A delta is at its occurred_at: what was caught up on after a pause is within the pause.
-//   - A reading is bounded in time. It begins at the newest delta, and says up to where it came.
-//   - Memory is bounded by a slice of deltas. Patches are read only if the class needs them, and objects only if the filter names a path or a label.
+//   - docs/timeline.md defines the meaning of a filter in SQL. The tests compare the two.
+//   - The time of a delta is its occurred_at: a delta that was recovered after a pause counts within the pause.
+//   - A reading is bounded in time. It begins at the newest delta, and returns up to where it came.
+//   - A slice of deltas bounds memory. A reading reads patches only if the class needs them, and objects only if the filter names a
+//     path or a label.
 //
-// The class is told from the row and from the first version of the object on the same day of observed_at. So nothing is folded to count, and no class changes
-// when other days are dropped. Only a filter by label folds.
+// The class depends on the row, and on the first version of the object on the same day of observed_at. So counting folds
+// nothing, and dropping other days changes no class. Only a filter by label folds.
 package marks
 
 import (
@@ -27,18 +28,18 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// A Mark is a delta that counts.
+// A Mark is a delta that the filter selects.
 type Mark struct {
 	history.Mark
 	Class class.Class
 }
 
-// A Reader reads the marks of a record. It may be used by several goroutines at once.
+// A Reader reads the marks of a record. Several goroutines may use it at once.
 type Reader struct {
 	rec *history.Record
 
 	mu     sync.Mutex          // protects what follows
-	labels map[daily]patch.Doc // of EndpointSlices and Endpoints: what says which controller manages them
+	labels map[daily]patch.Doc // of EndpointSlices and Endpoints: the metadata that names their controller
 }
 
 // A daily is a life on a day.
@@ -47,24 +48,24 @@ type daily struct {
 	day time.Time
 }
 
-// onDay gives the life of a row, on its day.
+// onDay returns the life of a row, on its day.
 func onDay(m *history.Mark) daily { return daily{m.ObjectID, m.ObservedAt.Truncate(24 * time.Hour)} }
 
-// mostLabels bounds what a Reader remembers.
+// mostLabels bounds the memory of a Reader.
 const mostLabels = 50_000
 
-// NewReader makes a Reader of a record that stays open as long as it is used.
+// NewReader returns a Reader of a record. The record must stay open as long as the Reader is used.
 func NewReader(rec *history.Record) *Reader { return &Reader{rec: rec, labels: map[daily]patch.Doc{}} }
 
-// A Reading is one filter on its way.
+// A Reading reads the marks of one filter.
 type Reading struct {
 	reader  *Reader
 	filter  ask.Filter
 	streams map[int32]*history.Stream
 	query   history.MarkQuery
 	pointer []string
-	keeps   bool // patches
-	// Hidden is how many heartbeats were left out, by the life, of those that occurred from HiddenFrom on.
+	keeps   bool // keeps patches
+	// Hidden counts, by life, the excluded heartbeats that occurred at or after HiddenFrom.
 	Hidden     map[int64]int64
 	HiddenFrom time.Time
 	// Missing are the days that could not be read.
@@ -72,13 +73,13 @@ type Reading struct {
 	damaged []lack.Lack // versions whose labels could not be read
 }
 
-// Tell adds to an answer what could not be read.
-func (g *Reading) Tell(a *lack.Answer) {
+// ReportTo adds to an answer what could not be read.
+func (g *Reading) ReportTo(a *lack.Answer) {
 	a.Lost(g.Missing...)
 	a.Incomplete = append(a.Incomplete, g.damaged...)
 }
 
-// Begin begins a reading of deltas in a window. ids are the only lives that count, if it is not nil.
+// Begin begins a reading of deltas in a window. If ids is not nil, only these lives count.
 func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []int64) (*Reading, error) {
 	streams, err := r.rec.Streams(ctx)
 	if err != nil {
@@ -95,16 +96,16 @@ func (r *Reader) Begin(ctx context.Context, f ask.Filter, w ask.Window, ids []in
 	return g, CheckResources(streams, f.Resources)
 }
 
-// Knows reports whether a stream was there when the reading began. The class of a later one is not known.
+// Knows reports whether a stream existed when the reading began. The class of deltas of a later stream is unknown.
 func (g *Reading) Knows(stream int32) bool { return g.streams[stream] != nil }
 
-// Streams are those of the filter's resources, nil for all.
+// Streams returns the streams of the filter's resources, nil for all.
 func (g *Reading) Streams() []int32 { return g.query.Streams }
 
-// KeepPatches lets marks bring their patches.
+// KeepPatches makes marks keep their patches.
 func (g *Reading) KeepPatches() { g.keeps, g.query.Objects = true, true }
 
-// HiddenInAll is how many heartbeats were left out.
+// HiddenInAll returns how many heartbeats were excluded.
 func (g *Reading) HiddenInAll() (n int64) {
 	for _, of := range g.Hidden {
 		n += of
@@ -122,7 +123,7 @@ func CheckResources(streams []history.Stream, resources []string) error {
 	return nil
 }
 
-// StreamsOf are the streams of some resources, nil for all.
+// StreamsOf returns the streams of some resources, nil for all.
 func StreamsOf(streams []history.Stream, resources []string) []int32 {
 	if len(resources) == 0 {
 		return nil
@@ -136,7 +137,7 @@ func StreamsOf(streams []history.Stream, resources []string) []int32 {
 	return ids
 }
 
-// bare are the streams whose class does not depend on what changed.
+// bare returns the streams whose classes do not depend on the patch.
 func bare(streams []history.Stream) (ids []int32) {
 	for i := range streams {
 		switch streams[i].GroupResource().String() {
@@ -158,13 +159,13 @@ func tokens(pointer string) []string {
 	return all
 }
 
-// Read gives the marks between two seqs, both included, in their order.
+// Read returns the marks between two seqs, both included, in order of seq.
 func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
 	rows, err := g.rows(ctx, from, to)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.reader.learn(ctx, g.managed(rows)); err != nil {
+	if err := g.reader.loadLabels(ctx, g.managed(rows)); err != nil {
 		return nil, err
 	}
 	found := make([]Mark, 0, len(rows))
@@ -183,7 +184,7 @@ func (g *Reading) Read(ctx context.Context, from, to int64) ([]Mark, error) {
 	return found, nil
 }
 
-// managed are the lives of which it has to be known which controller manages them, with a seq of each day.
+// managed returns the lives whose controller must be known, each with a seq of the day.
 func (g *Reading) managed(rows []history.Mark) map[daily]int64 {
 	lives := map[daily]int64{}
 	for i := range rows {
@@ -194,8 +195,8 @@ func (g *Reading) managed(rows []history.Mark) map[daily]int64 {
 	return lives
 }
 
-// learn reads what is not known yet of some lives.
-func (r *Reader) learn(ctx context.Context, lives map[daily]int64) error {
+// loadLabels reads the labels of lives that are not in memory.
+func (r *Reader) loadLabels(ctx context.Context, lives map[daily]int64) error {
 	r.mu.Lock()
 	if len(r.labels) > mostLabels {
 		clear(r.labels)
@@ -221,7 +222,7 @@ func (r *Reader) learn(ctx context.Context, lives map[daily]int64) error {
 	return nil
 }
 
-// lean leaves of an object what its class depends on.
+// lean keeps only the parts of an object that its class depends on.
 func lean(doc patch.Doc) patch.Doc {
 	less := patch.Doc(`{"metadata":{`)
 	for i, member := range []string{"annotations", "labels"} {
@@ -241,7 +242,7 @@ func lean(doc patch.Doc) patch.Doc {
 func (g *Reading) classify(m *Mark) error {
 	s := g.streams[m.Stream]
 	if s == nil {
-		s = &history.Stream{} // It began after the reading: its deltas are shown.
+		s = &history.Stream{} // The stream began after the reading: its deltas are shown.
 	}
 	var err error
 	if m.Patch != nil {
@@ -259,7 +260,7 @@ func (g *Reading) classify(m *Mark) error {
 	return nil
 }
 
-// counts reports whether a mark is one that was asked for, and counts heartbeats that were not.
+// counts reports whether the filter selects a mark. It counts the heartbeats that the filter excludes.
 func (g *Reading) counts(m *Mark) bool {
 	if g.pointer != nil && !g.touches(m) {
 		return false
@@ -273,7 +274,7 @@ func (g *Reading) counts(m *Mark) bool {
 	return g.filter.Classes == nil || slices.Contains(g.filter.Classes, m.Class)
 }
 
-// touches reports whether a delta changed something at the path of the filter, below it, or around it.
+// touches reports whether a delta changed a value at the path of the filter, below it, or around it.
 func (g *Reading) touches(m *Mark) bool {
 	if m.Patch == nil {
 		return m.Object != nil && m.Type != delta.Deleted && around(g.pointer, nil, m.Object, nil)
@@ -286,7 +287,7 @@ func (g *Reading) touches(m *Mark) bool {
 	return false
 }
 
-// around reports whether a step replaced a value that holds the path, or held it.
+// around reports whether an operation replaced a value that contains the path, before or after.
 func around(pointer, path []string, value, old patch.Doc) bool {
 	if len(path) >= len(pointer) || !slices.Equal(path, pointer[:len(path)]) {
 		return false
@@ -297,7 +298,7 @@ func around(pointer, path []string, value, old patch.Doc) bool {
 	return now || before
 }
 
-// Pointer is the JSON pointer of some tokens.
+// Pointer returns the JSON pointer of some tokens.
 func Pointer(tokens []string) string {
 	var pointer strings.Builder
 	for _, token := range tokens {

@@ -13,15 +13,14 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// rows reads the rows that the database can choose; a filter by label chooses among versions.
+// rows reads the rows that the database can select. A filter by label selects among versions.
 func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, error) {
 	q := g.query
 	q.FromSeq, q.ToSeq = from, to
 	if g.filter.Labels == nil {
 		return g.reader.rec.Timeline().Marks(ctx, q)
 	}
-	// The labels are those of the whole object, so what the rows do not say is folded, but only for the lanes in
-	// question.
+	// The labels belong to the whole object, so the reader folds the versions of these rows' lives.
 	q.Objects, q.Bare = true, nil
 	rows, err := g.reader.rec.Timeline().Marks(ctx, q)
 	if err != nil || len(rows) == 0 {
@@ -34,7 +33,7 @@ func (g *Reading) rows(ctx context.Context, from, to int64) ([]history.Mark, err
 	return slices.DeleteFunc(rows, func(m history.Mark) bool { return !labelled[m.Seq] }), nil
 }
 
-// labelled are the seqs of rows whose object is selected, by the version that the row made or the version before it.
+// labelled returns the seqs of the rows whose object matches the labels, in the row's version or the previous one.
 func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]bool, error) {
 	ids := make([]int64, 0, len(rows))
 	for i := range rows {
@@ -48,12 +47,12 @@ func (g *Reading) labelled(ctx context.Context, rows []history.Mark) (map[int64]
 		var missing *history.MissingDayError
 		switch {
 		case errors.As(err, &missing) && missing.LastSeq < rows[0].Seq:
-			g.lost(missing) // Marks from before the rows may be there.
+			g.lost(missing) // There may be marks from before the first row.
 			continue
 		case err != nil && !errors.As(err, &damaged):
 			return nil, err
 		case damaged != nil:
-			g.damaged = append(g.damaged, lack.Hurt(v.OccurredAt, damaged))
+			g.damaged = append(g.damaged, lack.DamagedAt(v.OccurredAt, damaged))
 		}
 		found[v.Seq] = selects(g.filter.Labels, v.Doc) || selects(g.filter.Labels, v.Before)
 	}

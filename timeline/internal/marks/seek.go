@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Last gives the last mark between two seqs, both included, nil if there is none. If it stops for want of time, left is the last seq that it did not
-// read; else left is below first.
+// Last returns the last mark between two seqs, both included, or nil. If it runs out of time, left is the last seq that it
+// did not read. Otherwise left is below first.
 func (g *Reading) Last(ctx context.Context, first, last int64, patience time.Duration) (m *Mark, left int64, err error) {
 	left, err = g.While(ctx, first, last, patience, func(found []Mark) bool {
 		if len(found) == 0 {
@@ -19,15 +19,15 @@ func (g *Reading) Last(ctx context.Context, first, last int64, patience time.Dur
 	return m, left, err
 }
 
-// First gives the first mark between two seqs, both included, nil if there is none. If it stops for want of time, left is the first seq that it did not
-// read; else left is above last.
+// First returns the first mark between two seqs, both included, or nil. If it runs out of time, left is the first seq that
+// it did not read. Otherwise left is above last.
 func (g *Reading) First(ctx context.Context, first, last int64, patience time.Duration) (m *Mark, left int64, err error) {
 	began, size := time.Now(), int64(firstSlice)
 	for left = first; left <= last; left, size = left+size, min(2*size, mostSlice) {
 		if left > first && time.Since(began) >= patience {
 			return nil, left, nil
 		}
-		// A day that is gone is passed over, from its end.
+		// Skip a missing day, from its end.
 		for to := min(left+size-1, last); to >= left; {
 			found, next, err := g.slice(ctx, left, to)
 			if err != nil {
@@ -45,7 +45,7 @@ func (g *Reading) First(ctx context.Context, first, last int64, patience time.Du
 	return nil, left, nil
 }
 
-// Newest gives the newest marks between two seqs, the newest first, at most so many. left is as for Last: there may be more.
+// Newest returns at most most marks between two seqs, the newest first. left is as for Last: there may be more.
 func (g *Reading) Newest(ctx context.Context, first, last int64, most int, patience time.Duration) (all []Mark, left int64, err error) {
 	left, err = g.While(ctx, first, last, patience, func(found []Mark) bool {
 		slices.Reverse(found)

@@ -14,30 +14,30 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// A thing is an object as far as links need it.
+// A thing holds the parts of an object that links need.
 type thing struct {
 	kind, name  string
 	owners      []string
-	about       string // of an Event, the name of what it is about
+	about       string // for an Event, the name of the object that it is about
 	words, says words
 }
 
-// A kin is an object with what belongs to it, and what else stands in its namespace.
+// A kin is an object with the objects that belong to it, and the other objects of its namespace.
 type kin struct {
-	chain  map[string]string // by UID, the object and its owners: how a change of it is linked
-	names  words             // by which others name it
-	holds  words             // the words of the object, of its owners and of what they own
-	says   words             // of the conditions of these
-	named  map[string]string // by name, what the object names
-	naming []*thing          // what names the object, or what it names
-	known  words             // the names of all objects that are looked at
-	owning map[string]bool   // UIDs of what owns something
-	works  words             // names of what owns something, and is not the object
+	chain  map[string]string // by UID, the object and its owners, with the text of the link
+	names  words             // names by which others refer to the object
+	holds  words             // the words of the object, of its owners and of the objects that they own
+	says   words             // the words of their conditions
+	named  map[string]string // by name, the objects that the object names
+	naming []*thing          // objects that name the object, or an object that it names
+	known  words             // the names of all objects that are read
+	owning map[string]bool   // UIDs of objects that own others
+	works  words             // names of other objects that own objects
 }
 
 func (k *kin) above(uid string) bool { return k.chain[uid] != "" }
 
-// kin reads what stands around the object at its instant, and knows the names of what was changed.
+// kin reads the objects around the object at its instant, and the names of changed objects.
 func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []*history.Stream, rows []changes.Row) (*kin, error) {
 	chain, err := find.Above(ctx, f.Record, v.Life)
 	if err != nil {
@@ -76,19 +76,19 @@ func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []
 	return k, nil
 }
 
-// silent reports whether objects of a stream are no things.
-func silent(s *history.Stream) bool { return slices.Contains(untold, s.Resource) }
+// silent reports whether a change of a stream is never a row.
+func silent(s *history.Stream) bool { return slices.Contains(ignored, s.Resource) }
 
 // things reads all objects of a scope, and the Events about the object.
 func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope history.Scope, k *kin) (map[string]*thing, error) {
 	var mu sync.Mutex
 	all := map[string]*thing{}
-	hurt := func(d *history.DamagedError) {
+	onDamaged := func(d *history.DamagedError) {
 		mu.Lock()
 		defer mu.Unlock()
-		a.Incomplete = append(a.Incomplete, lack.Hurt(p.Time, d))
+		a.Incomplete = append(a.Incomplete, lack.DamagedAt(p.Time, d))
 	}
-	_, err := f.Record.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+	_, err := f.Record.Rebuild(ctx, p, scope, history.RebuildOptions{Damaged: onDamaged}, func(o history.Object) error {
 		about := aboutOf(o.Stream, o.Doc)
 		if silent(o.Stream) && !k.isOf(about) {
 			return nil
@@ -103,7 +103,7 @@ func (f *Finder) things(ctx context.Context, a *Answer, p history.Point, scope h
 	return all, err
 }
 
-// aboutOf gives the name of what an Event is about.
+// aboutOf returns the name of the object that an Event is about.
 func aboutOf(s *history.Stream, doc patch.Doc) string {
 	if s.Resource != "events" {
 		return ""
@@ -114,7 +114,7 @@ func aboutOf(s *history.Stream, doc patch.Doc) string {
 func thingOf(s *history.Stream, name string, doc patch.Doc, known words) *thing {
 	t := &thing{kind: s.Kind, name: name, words: words{s.GroupResource().String(): true}, says: words{}}
 	if doc == nil {
-		return t // It was deleted.
+		return t // The object was deleted.
 	}
 	t.words.read(doc, known)
 	t.says.readMessages(at(doc, "/status"), known)
@@ -124,7 +124,7 @@ func thingOf(s *history.Stream, name string, doc patch.Doc, known words) *thing 
 	return t
 }
 
-// gather finds what belongs to the object, and what names it.
+// gather finds the objects that belong to the object, and the objects that name it.
 func (k *kin) gather(all map[string]*thing) {
 	group := map[string]bool{}
 	for uid := range k.chain {
@@ -153,7 +153,7 @@ func (k *kin) gather(all map[string]*thing) {
 		}
 	}
 	for _, t := range all {
-		if t.about != "" { // An Event may be about a Pod that is gone.
+		if t.about != "" { // An Event may be about a Pod that no longer exists.
 			maps.Copy(k.holds, t.words)
 		}
 	}
@@ -175,7 +175,7 @@ func (k *kin) gather(all map[string]*thing) {
 	}
 }
 
-// isOf reports whether a name is that of the object, or one that a controller made of it.
+// isOf reports whether a name belongs to the object, or to a child that a controller named after it.
 func (k *kin) isOf(name string) bool {
 	for n := range k.names {
 		if name == n || strings.HasPrefix(name, n+"-") {
@@ -185,13 +185,13 @@ func (k *kin) isOf(name string) bool {
 	return false
 }
 
-// link says how an object is linked, "" if it is not. strong says that a condition names it.
+// link describes how an object is linked, "" if it is not. strong says that a condition names it.
 func (k *kin) link(r *changes.Row, t *thing) (how string, strong bool) {
 	if how := k.chain[r.UID]; how != "" {
 		return how, false
 	}
 	if k.owning[r.UID] {
-		return "", false // It is another workload: it may name the same things.
+		return "", false // This is another workload: it may name the same objects.
 	}
 	mine := !k.names[r.Name] && r.Name != r.Namespace
 	switch {
@@ -212,7 +212,7 @@ func (k *kin) link(r *changes.Row, t *thing) (how string, strong bool) {
 	return "", false
 }
 
-// namedBy reads the objects of some changes at a seq, by UID. The words of what was changed since are there, too.
+// namedBy reads the changed objects at a seq, by UID. It adds the words of their later changes.
 func (f *Finder) namedBy(ctx context.Context, a *Answer, rows []changes.Row, seq int64, known words) (map[string]*thing, error) {
 	uids := []string{}
 	for i := range rows {

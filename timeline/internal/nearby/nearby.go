@@ -1,23 +1,26 @@
-// Package nearby lists what changed around an object before an instant: of the object and its owners, and of what is linked with them.
+// Package nearby lists the changes around an object before an instant: of the object, of its owners, and of linked objects.
 //
-// It is the list in which a person looks for a cause, and no proof of one.
+// A person searches this list for a cause. It does not prove one.
 //
-// # What is looked at
+// # Which changes it reads
 //
-//   - Changes of spec, data, labels and the like, and objects that were made or deleted, in the namespace of the object and of objects without a namespace.
-//   - Nothing that has an owner: controllers made it. The owners of the object itself count.
+//   - Changes of spec, data, labels and similar fields, creations and deletions, in the object's namespace and of objects without
+//     a namespace.
+//   - No change of an object that has an owner: controllers made it. The owners of the object itself count.
 //
 // # What is linked
 //
-// One object names another one if the other's name is a word in it. No kind of object is known here, so that this holds for custom resources, too.
-// Links go over one object more: the Role of a RoleBinding that names the ServiceAccount, or the definition of a custom resource that names the object.
-// A name that is a common word may link too much; a selector by other labels than those of the object's selector links nothing.
+// One object names another one if the other's name is a word in it. The package knows no kinds, so this works for custom
+// resources, too. Links go over one more object: the Role of a RoleBinding that names the ServiceAccount, or the definition of
+// a custom resource that names the object. A name that is a common word may link too much. A selector links nothing if its
+// labels are not the object's.
 //
 // # Order
 //
-// First what a condition of the object or of its Pods names, such as a quota. Then the newest. Changes of metadata alone come last.
+// First come objects that a condition of the object or of its Pods names, such as a quota. Then come the newest changes.
+// Changes of metadata alone come last.
 //
-// If changes may be missing after the newest linked one, the answer says so in Unknown: no change may be taken for the cause.
+// If changes may be missing after the newest linked one, the answer says so in Unknown: no change may then count as the cause.
 package nearby
 
 import (
@@ -39,16 +42,16 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// Back is how far an answer looks back, if the query does not say.
+// Back is how far an answer looks back, unless the query says otherwise.
 const Back = time.Hour
 
-// The limits of an answer. It has the whole numbers, too.
+// These limits bound the lists of an answer. The answer also has the total numbers.
 const (
 	mostRows   = 200
 	mostOthers = 100
 )
 
-// A Query asks what changed around an object before an instant.
+// A Query asks for the changes around an object before an instant.
 type Query struct {
 	Name    find.Name
 	At      history.Instant
@@ -56,7 +59,7 @@ type Query struct {
 	Cluster string // for the command; "" if there is only one
 }
 
-// An Answer is the answer. Times are milliseconds since 1970.
+// An Answer lists the changes. Times are milliseconds since 1970.
 type Answer struct {
 	lack.Answer
 	Object      find.Ref      `json:"object"`
@@ -64,31 +67,31 @@ type Answer struct {
 	To          int64         `json:"to"`
 	Rows        []Row         `json:"rows"`
 	RowsTotal   int           `json:"rowsTotal"`
-	Others      []changes.Row `json:"others"` // the newest that have no link
+	Others      []changes.Row `json:"others"` // the newest changes without a link
 	OthersTotal int           `json:"othersTotal"`
-	Unknown     string        `json:"unknown,omitempty"` // why no row may be taken for the cause
+	Unknown     string        `json:"unknown,omitempty"` // why no row may count as the cause
 	Command     string        `json:"command"`           // all changes of the namespace
 }
 
-// A Row is a change that is linked with the object.
+// A Row is a change of a linked object.
 type Row struct {
 	changes.Row
-	Link string `json:"link"` // how
+	Link string `json:"link"` // how it is linked
 
 	rank int
 }
 
-// A Finder finds what changed.
+// A Finder finds the changes.
 type Finder struct {
 	Record   *history.Record
 	Reader   *marks.Reader
 	Patience time.Duration
 }
 
-// changed are the classes that a person makes.
+// changed lists the classes of changes that people make.
 var changed = []class.Class{class.Changed, class.Added, class.Deleted}
 
-// Find gives the changes.
+// Find returns the changes.
 func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, error) {
 	v, err := find.At(ctx, f.Record, q.Name, q.At)
 	if err != nil {
@@ -119,7 +122,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Answer, err
 	if err != nil {
 		return nil, err
 	}
-	a.doubt(gaps, w)
+	a.explainUnknown(gaps, w)
 	a.RowsTotal = len(a.Rows)
 	a.Rows = a.Rows[:min(len(a.Rows), mostRows)]
 	return a, nil
@@ -141,7 +144,7 @@ func clusterScoped(streams []history.Stream) (found []*history.Stream) {
 	return found
 }
 
-// rows are the changes of the namespace, and those of objects without one.
+// rows returns the changes of the namespace, and of objects without a namespace.
 func (f *Finder) rows(ctx context.Context, a *Answer, streams []history.Stream, w ask.Window, now time.Time) ([]changes.Row, error) {
 	var resources []string
 	for _, s := range clusterScoped(streams) {
@@ -182,7 +185,7 @@ func (a *Answer) join(part *lack.Answer) {
 	}
 }
 
-// link splits the changes into linked ones and others.
+// link divides the changes into linked ones and others.
 func (f *Finder) link(ctx context.Context, a *Answer, k *kin, rows []changes.Row, seq int64) error {
 	named, err := f.namedBy(ctx, a, rows, seq, k.known)
 	if err != nil {
@@ -209,7 +212,7 @@ func (f *Finder) link(ctx context.Context, a *Answer, k *kin, rows []changes.Row
 	return nil
 }
 
-// rank is the place of a change in the order.
+// rank returns the place of a change in the order.
 func rank(r *changes.Row, strong bool) int {
 	wanted := r.Class != class.Changed
 	for _, c := range r.Changes {
@@ -224,8 +227,9 @@ func rank(r *changes.Row, strong bool) int {
 	return 1
 }
 
-// doubt says if changes may be missing after the newest linked one. A change that a list found has no time of its own.
-func (a *Answer) doubt(gaps []history.Gap, w ask.Window) {
+// explainUnknown sets Unknown if changes may be missing after the newest linked one. A change that a list found has no time
+// of its own.
+func (a *Answer) explainUnknown(gaps []history.Gap, w ask.Window) {
 	after := w.From
 	for i := range a.Rows {
 		if r := &a.Rows[i]; r.rank < 2 && r.Type != delta.Sync && time.UnixMilli(r.Time).After(after) {
@@ -256,7 +260,7 @@ func matters(g *history.Gap, from, to time.Time) bool {
 	return !quiet && !g.FromAt.IsZero() && g.FromAt.Before(to) && (g.ToAt.IsZero() || g.ToAt.After(from))
 }
 
-// missing says what may be missing, of at least one gap.
+// missing describes at least one gap.
 func missing(gaps []*history.Gap) string {
 	one, others := gaps[0], ""
 	if n := len(gaps) - 1; n > 0 {
@@ -270,5 +274,5 @@ func missing(gaps []*history.Gap) string {
 		one.Stream, others, one.FromAt.UTC().Format(time.TimeOnly), until, one.Cause)
 }
 
-// untold are resources of which no change is a row.
-var untold = []string{"events", "leases", "endpointslices", "endpoints"}
+// ignored lists resources whose changes are never rows.
+var ignored = []string{"events", "leases", "endpointslices", "endpoints"}

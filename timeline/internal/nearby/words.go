@@ -6,11 +6,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// words are names of objects that stand in the texts of another one.
+// words are the names of objects that appear in the texts of another object.
 type words map[string]bool
 
-// read adds the names that stand in a document, but for bookkeeping. A text that is no name of an object is not kept: texts may
-// be long.
+// read adds the names that appear in a document, except in bookkeeping. It keeps only names of objects, because other texts
+// may be long.
 func (w words) read(doc patch.Doc, names words) {
 	if len(doc) == 0 {
 		return
@@ -26,7 +26,7 @@ func (w words) read(doc patch.Doc, names words) {
 	}
 }
 
-// readMessages adds what is said in messages.
+// readMessages adds the names in messages.
 func (w words) readMessages(doc patch.Doc, names words) {
 	for key, value := range patch.Members(doc) {
 		if string(key) == "message" {
@@ -37,7 +37,7 @@ func (w words) readMessages(doc patch.Doc, names words) {
 	}
 }
 
-// add takes a text apart at all that no name has in it.
+// add splits a text at every character that no name contains.
 func (w words) add(text string, names words) {
 	for part := range strings.FieldsFuncSeq(text, apart) {
 		if part = strings.Trim(part, ".-"); names[part] {
@@ -50,7 +50,7 @@ func apart(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// any gives a word that is one of others, too, "" if there is none.
+// any returns a word that both sets have, or "".
 func (w words) any(others words) string {
 	for word := range others {
 		if w[word] {

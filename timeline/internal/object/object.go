@@ -1,4 +1,4 @@
-// Package object shows one object at an instant: its lines, and what the last change of it changed.
+// Package object shows one object at an instant: its lines, and what its last change changed.
 package object
 
 import (
@@ -18,14 +18,15 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/paths"
 )
 
-// A Query asks for an object at an instant.
+// A Query selects an object at an instant.
 type Query struct {
 	Name    find.Name
 	At      history.Instant
 	Cluster string // for the command; "" if there is only one
 }
 
-// An Answer is the object. If it does not exist at the instant, it has no lines, and Previous and Next are its nearest versions.
+// An Answer is the object. If it does not exist at the instant, it has no lines, and Previous and Next are its nearest
+// versions.
 type Answer struct {
 	lack.Answer
 	Exists   bool           `json:"exists"`
@@ -48,8 +49,8 @@ type Versioned struct {
 type Line struct {
 	Text   string `json:"text"`
 	Path   string `json:"path"`   // JSON pointer of the value that begins on it
-	Folded bool   `json:"folded"` // it is bookkeeping
-	Mark   string `json:"mark"`   // added or changed, if the delta did that
+	Folded bool   `json:"folded"` // the line is bookkeeping
+	Mark   string `json:"mark"`   // added or changed, if this delta did it
 }
 
 // A Delta is the last change by the instant.
@@ -66,7 +67,7 @@ type Delta struct {
 	Hint            string       `json:"hint"`
 }
 
-// Find shows an object.
+// Find returns an object.
 func Find(ctx context.Context, rec *history.Record, q Query) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -115,8 +116,8 @@ func seqOf(n int64) *int64 {
 	return &n
 }
 
-// show fills in the version of a seq. One that is on record as a whole is shown also if the version before it is on a day that is gone. Then what it changed
-// is not known.
+// show adds the version of a seq. If the row holds the whole object, show works even if the previous version is on a
+// missing day. The diff is then unknown.
 func (a *Answer) show(ctx context.Context, rec *history.Record, life history.Life, seq int64) error {
 	for v, err := range rec.Versions(ctx, history.Query{ObjectIDs: []int64{life.ObjectID}, FromSeq: seq, ToSeq: seq}) {
 		var missing *history.MissingDayError
@@ -146,7 +147,7 @@ func deltaOf(v *history.Version) *Delta {
 	}
 }
 
-// lines are those of a version, as package blame finds them: what the version set is marked.
+// lines returns the lines of a version, as package blame finds them. It marks the lines that the version set.
 func lines(v *history.Version) ([]Line, error) {
 	var f blame.Fold
 	if v.Before != nil {
@@ -177,7 +178,7 @@ func lines(v *history.Version) ([]Line, error) {
 	return found, nil
 }
 
-// quiet reports whether a pointer changes with every write.
+// quiet reports whether a value changes with every write.
 func quiet(pointer string) bool {
 	return pointer == "/metadata/resourceVersion" || pointer == "/metadata/generation" || pointer == "/status/observedGeneration"
 }

@@ -1,4 +1,4 @@
-// Package paths has the form in which answers of the timeline show what is different in an object.
+// Package paths defines how answers of the timeline show the differences of an object.
 package paths
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/field"
 )
 
-// A Change is one path that is different. Path is a JSON pointer; Field is what people write.
+// A Change is one changed path. Path is a JSON pointer; Field is the form that people write.
 type Change struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
@@ -16,7 +16,7 @@ type Change struct {
 	New   json.RawMessage `json:"new,omitempty"`
 }
 
-// Of gives changes in that form.
+// Of converts changes to this form.
 func Of(all []field.Change) []Change {
 	out := make([]Change, 0, len(all))
 	for _, c := range field.JSONOf(all) {

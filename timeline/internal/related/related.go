@@ -1,6 +1,7 @@
-// Package related finds what belongs to an object at an instant: its owners, what it owns, and the Events about it.
+// Package related finds the objects related to an object at an instant: its owners, the objects that it owns, and the Events
+// about it.
 //
-// It is a question of its own, because it looks at all lives of a namespace. Nobody who opens an object waits for that.
+// It is a separate request, because it reads all lives of a namespace. A client that opens an object does not wait for that.
 package related
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// An Answer is what belongs to the object. It is empty if the object does not exist at the instant.
+// An Answer lists the related objects. It is empty if the object does not exist at the instant.
 type Answer struct {
 	lack.Answer
 	Owners     []find.Ref `json:"owners"`
@@ -27,7 +28,7 @@ type Answer struct {
 	EventTotal int        `json:"eventsTotal"`
 }
 
-// An Event is what an Event about the object says. Time is in milliseconds since 1970, 0 if it says none.
+// An Event holds the content of an Event about the object. Time is in milliseconds since 1970, 0 if the Event has none.
 type Event struct {
 	Time    int64  `json:"time"`
 	Type    string `json:"type"`
@@ -37,13 +38,13 @@ type Event struct {
 	UID     string `json:"uid"`
 }
 
-// The most that an answer shows of an object's relations. It has the whole numbers, too.
+// These limits bound the lists of an answer. The answer also has the total numbers.
 const (
 	mostOwned  = 200
 	mostEvents = 100
 )
 
-// Find finds what belongs to an object at an instant.
+// Find finds the objects related to an object at an instant.
 func Find(ctx context.Context, rec *history.Record, n find.Name, at history.Instant) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -54,7 +55,7 @@ func Find(ctx context.Context, rec *history.Record, n find.Name, at history.Inst
 	case err != nil:
 		return nil, err
 	case v.Damaged != nil:
-		return nil, ask.Gone("what belongs to the object cannot be shown: %v", v.Damaged)
+		return nil, ask.Gone("the objects related to it cannot be shown: %v", v.Damaged)
 	}
 	a := &Answer{Owners: []find.Ref{}, Owned: []find.Ref{}, Events: []Event{}}
 	a.Answer = lack.Answer{Seq: state.Extent.LastSeq, Revision: state.Revision, Incomplete: lack.OfNotes(v.Point.Notes)}
@@ -74,17 +75,17 @@ func (a *Answer) relate(ctx context.Context, rec *history.Record, v *find.Versio
 		return err
 	}
 	if kin.More {
-		a.Incomplete = append(a.Incomplete, lack.Unseen(v.Point.Time, "More objects live than were looked at: it may own others, and there may be other Events about it."))
+		a.Incomplete = append(a.Incomplete, lack.Unseen(v.Point.Time, "Too many objects live: not all were checked. It may own others, and there may be other Events about it."))
 	}
 	a.OwnedTotal, a.EventTotal = len(kin.Owned), len(kin.Events)
 	for _, l := range kin.Owned[:min(len(kin.Owned), mostOwned)] {
 		a.Owned = append(a.Owned, find.RefOf(l))
 	}
-	return a.tell(ctx, rec, kin.Events[:min(len(kin.Events), mostEvents)], v.Point.Seq)
+	return a.addEvents(ctx, rec, kin.Events[:min(len(kin.Events), mostEvents)], v.Point.Seq)
 }
 
-// tell reads Events as they were at a seq.
-func (a *Answer) tell(ctx context.Context, rec *history.Record, events []history.Life, seq int64) error {
+// addEvents reads Events as they were at a seq.
+func (a *Answer) addEvents(ctx context.Context, rec *history.Record, events []history.Life, seq int64) error {
 	ids := make([]int64, 0, len(events))
 	for _, l := range events {
 		ids = append(ids, l.ObjectID)
@@ -100,14 +101,14 @@ func (a *Answer) tell(ctx context.Context, rec *history.Record, events []history
 			continue
 		}
 		e := story.EventOf(doc)
-		a.Events = append(a.Events, Event{Time: saidAt(doc), Type: e.Type, Reason: e.Reason, Message: e.Message, Count: cmp.Or(e.Count, "1"), UID: l.UID})
+		a.Events = append(a.Events, Event{Time: timeOf(doc), Type: e.Type, Reason: e.Reason, Message: e.Message, Count: cmp.Or(e.Count, "1"), UID: l.UID})
 	}
 	slices.SortStableFunc(a.Events, func(x, y Event) int { return cmp.Compare(y.Time, x.Time) })
 	return nil
 }
 
-// saidAt is the newest time that an Event says.
-func saidAt(doc patch.Doc) (ms int64) {
+// timeOf returns the newest time in an Event.
+func timeOf(doc patch.Doc) (ms int64) {
 	for _, pointer := range []string{"/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp", "/eventTime", "/metadata/creationTimestamp"} {
 		if at, err := time.Parse(time.RFC3339, text(doc, pointer)); err == nil {
 			ms = max(ms, at.UnixMilli())
@@ -116,7 +117,7 @@ func saidAt(doc patch.Doc) (ms int64) {
 	return ms
 }
 
-// owners are the owners that the object names. If one is not on record, only its name is known.
+// owners returns the owners that the object names. If an owner is not on record, only its name is known.
 func owners(ctx context.Context, rec *history.Record, doc patch.Doc, namespace string) ([]find.Ref, error) {
 	references, _ := patch.Get(doc, "/metadata/ownerReferences")
 	refs, uids := []find.Ref{}, []string{}
@@ -136,7 +137,7 @@ func owners(ctx context.Context, rec *history.Record, doc patch.Doc, namespace s
 	return refs, nil
 }
 
-// text gives the string at a pointer, or "".
+// text returns the string at a pointer, or "".
 func text(doc patch.Doc, pointer string) string {
 	value, _ := patch.Get(doc, pointer)
 	plain, _ := patch.Unquote(value)

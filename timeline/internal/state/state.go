@@ -1,6 +1,6 @@
-// Package state says how an object is, by what it says of itself: the colour of its lane, and a few words. It does no I/O.
+// Package state returns the state of an object from the object itself: the colour of its lane, and a few words. It does no I/O.
 //
-// The reasons for which a Pod or a Deployment makes no progress are those of internal/trouble, which package story uses, too.
+// The reasons for which a Pod or a Deployment makes no progress come from internal/trouble, which package story uses, too.
 package state
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A State is how an object is.
+// A State is the state of an object.
 type State string
 
-// The states.
+// These are the states.
 const (
 	OK       State = "ok"
-	Progress State = "progress" // on its way to be
+	Progress State = "progress" // not OK yet, but making progress
 	Bad      State = "bad"
 	Gone     State = "gone"
-	Unknown  State = "unknown" // not on record, or the object says so
+	Unknown  State = "unknown" // not on record, or the object reports it
 )
 
-// never are resources of Kubernetes that say nothing by which Of finds them bad. Most objects of a cluster are of one of these.
+// never lists resources of Kubernetes in which Of never finds a bad object. Most objects of a cluster are of one of these.
 var never = []string{
 	"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "services",
 	"configmaps", "secrets", "serviceaccounts", "namespaces", "replicationcontrollers", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
@@ -33,10 +33,10 @@ var never = []string{
 	"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 }
 
-// CanBeBad reports whether objects of a resource can be bad: by a rule of their own, or by a condition.
+// CanBeBad reports whether objects of a resource can be bad: by a rule for the resource, or by a condition.
 func CanBeBad(resource string) bool { return !slices.Contains(never, resource) }
 
-// Of gives the state of an object of a resource, and its words.
+// Of returns the state of an object of a resource, and a few words about it.
 func Of(resource string, doc patch.Doc) (s State, words string) {
 	switch resource {
 	case "pods":
@@ -95,7 +95,7 @@ func pod(doc patch.Doc) (State, string) {
 	}
 }
 
-// exit is why a container of a Pod that failed ended.
+// exit returns why a container of a failed Pod ended.
 func exit(statuses patch.Doc) string {
 	for _, s := range patch.Members(statuses) {
 		if reason := text(s, "/state/terminated/reason"); reason != "" && reason != "Completed" {
@@ -155,7 +155,7 @@ func phase(doc patch.Doc) (State, string) {
 	}
 }
 
-// conditions judges what no rule is for, by the conditions that most controllers write.
+// conditions judges resources that have no rule, by the conditions that most controllers write.
 func conditions(doc patch.Doc) (State, string) {
 	for _, of := range []string{"Ready", "Available", "Established"} {
 		switch c := condition(doc, of); text(c, "/status") {

@@ -1,6 +1,6 @@
-// Package states gives the bars of lanes: how each object was in a window, and from when to when.
+// Package states returns the bars of lanes: the states of each object in a window, with their beginnings and ends.
 //
-// A bar begins with the delta that made the object so. In a gap of its stream the state is not known, whatever the object said before.
+// A bar begins with the delta that brought the state. In a gap of its stream the state is unknown, whatever it was before.
 package states
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// MostLanes is how many lanes one request may name: their versions are folded.
+// MostLanes is the largest number of lanes in one request: their versions are folded.
 const MostLanes = 100
 
-// A Query asks for the bars of lanes.
+// A Query selects the bars of lanes.
 type Query struct {
 	Window ask.Window
 	Lanes  []int64
 }
 
-// An Answer is the answer. Its times are milliseconds after From.
+// An Answer holds the bars. Its times are milliseconds after From.
 type Answer struct {
 	lack.Answer
 	From  int64  `json:"from"`
@@ -48,7 +48,7 @@ type bar struct {
 	text  string
 }
 
-// Find gives the bars.
+// Find returns the bars.
 func Find(ctx context.Context, rec *history.Record, q Query, now time.Time) (*Answer, error) {
 	whole, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
@@ -104,15 +104,15 @@ func (f *folding) read(ctx context.Context, ids []int64, head int64) error {
 		return nil
 	}
 	for v, err := range f.rec.Versions(ctx, history.Query{ObjectIDs: ids, FromSeq: first, ToSeq: min(last, head)}) {
-		if err := f.see(&v, err); err != nil {
+		if err := f.addVersion(&v, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// see takes a version. A version that cannot be folded is not known.
-func (f *folding) see(v *history.Version, err error) error {
+// addVersion adds the state of a version. A version that cannot be folded is unknown.
+func (f *folding) addVersion(v *history.Version, err error) error {
 	var damaged *history.DamagedError
 	var missing *history.MissingDayError
 	switch {
@@ -120,7 +120,7 @@ func (f *folding) see(v *history.Version, err error) error {
 		f.missing = append(f.missing, missing)
 	case err != nil && !errors.As(err, &damaged):
 		return err
-	case !v.OccurredAt.Before(f.window.To): // It stands among what was caught up on.
+	case !v.OccurredAt.Before(f.window.To): // It lies between deltas that were recovered later.
 	case damaged != nil:
 		f.add(v.ObjectID, v.OccurredAt, state.Unknown, "damaged")
 	case v.Type == delta.Deleted:
@@ -157,7 +157,7 @@ func (f *folding) lane(id, origin int64, gaps []history.Gap) Lane {
 	return l
 }
 
-// of are the gaps of the stream of a life, in the order of time.
+// of returns the gaps of the stream of a life, in the order of time.
 func (f *folding) of(id int64, gaps []history.Gap) (found []history.Gap) {
 	for i := range gaps {
 		g := &gaps[i]
@@ -168,7 +168,7 @@ func (f *folding) of(id int64, gaps []history.Gap) (found []history.Gap) {
 	return found
 }
 
-// cut puts a bar into a lane, with the gaps in it as not known.
+// cut adds a bar to a lane, and marks the gaps in it as unknown.
 func (f *folding) cut(l *Lane, b bar, until time.Time, gaps []history.Gap, origin int64) {
 	put := func(from, to time.Time, s state.State, text string) {
 		if from.Before(to) {

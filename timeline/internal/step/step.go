@@ -1,4 +1,4 @@
-// Package step finds the next or the previous change of an object, of what belongs together, or of the cluster.
+// Package step finds the next or the previous change of an object, of a group of owned objects, or of the cluster.
 package step
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// Directions and scopes.
+// These are the directions and scopes.
 const (
 	Next     = "next"
 	Previous = "previous"
@@ -23,7 +23,7 @@ const (
 	Cluster  = "cluster"
 )
 
-// A Query asks for the change after a seq, or for the change before it.
+// A Query asks for the first change after a seq, or the last one before it.
 type Query struct {
 	Seq       int64
 	Direction string
@@ -32,7 +32,8 @@ type Query struct {
 	Filter    ask.Filter
 }
 
-// An Answer is the change. Without Seq there is none, or it was not reached in time: then From is the seq to ask on from.
+// An Answer is the change. If Seq is missing, there is none, or the time ran out. In the second case, From is the seq from
+// which to ask again.
 type Answer struct {
 	lack.Answer
 	Head  int64     `json:"head"` // where the record ended
@@ -77,17 +78,17 @@ func (f *Finder) Find(ctx context.Context, q Query) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading.Tell(&a.Answer)
+	reading.ReportTo(&a.Answer)
 	if m == nil {
-		a.ask(q, left, first, last)
+		a.continueFrom(q, left, first, last)
 		return a, nil
 	}
-	return a, a.tell(ctx, f.Record, m)
+	return a, a.fill(ctx, f.Record, m)
 }
 
-// ask says from where to ask on, if not all was read.
-func (a *Answer) ask(q Query, left, first, last int64) {
-	from := left + 1 // Asked for before it, left comes next.
+// continueFrom sets the seq from which to ask again, if Find did not read everything.
+func (a *Answer) continueFrom(q Query, left, first, last int64) {
+	from := left + 1 // A request for the change before from reads left next.
 	if q.Direction == Next {
 		from = left - 1
 	}
@@ -95,10 +96,10 @@ func (a *Answer) ask(q Query, left, first, last int64) {
 		return
 	}
 	a.From = &from
-	a.Incomplete = append(a.Incomplete, lack.Lack{Kind: lack.Unread, Text: "No such change was found yet: ask on."})
+	a.Incomplete = append(a.Incomplete, lack.Lack{Kind: lack.Unread, Text: "No such change was found yet: ask again."})
 }
 
-func (a *Answer) tell(ctx context.Context, rec *history.Record, m *marks.Mark) error {
+func (a *Answer) fill(ctx context.Context, rec *history.Record, m *marks.Mark) error {
 	a.Found, a.At = &m.Seq, m.OccurredAt.UnixMilli()
 	for life, err := range rec.Lives(ctx, history.LifeQuery{ObjectIDs: []int64{m.ObjectID}}) {
 		if err != nil {
@@ -110,7 +111,7 @@ func (a *Answer) tell(ctx context.Context, rec *history.Record, m *marks.Mark) e
 	return nil
 }
 
-// ids are the lives that a scope means; nil for all.
+// ids returns the lives of a scope; nil for all.
 func (f *Finder) ids(ctx context.Context, q Query) ([]int64, error) {
 	if q.Scope == Cluster {
 		return nil, nil

@@ -13,23 +13,23 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// Ahead says where the counts of an answer come from, if its filter and its bars allow counts that were made ahead.
+// Ahead says where the counts of an answer come from, if its filter and its bars allow the use of counts made ahead.
 type Ahead struct {
-	Deltas  int64  `json:"deltas"`         // that were counted ahead, of the window and around it
-	Missing int64  `json:"missing"`        // that were not: they are read one by one
-	Text    string `json:"text,omitempty"` // if these are so many that the answer is slower
+	Deltas  int64  `json:"deltas"`         // counted ahead, in the window and around it
+	Missing int64  `json:"missing"`        // not counted ahead: these are read one by one
+	Text    string `json:"text,omitempty"` // set if so many are missing that the answer is slower
 }
 
-// manyMissing are more deltas than wait to be counted if the recorder counts.
+// manyMissing is more than the number of deltas that wait to be counted while the recorder counts.
 const manyMissing = 4 * activity.BlockDeltas
 
-// A piece is of seqs that are counted in one way: from blocks, or delta by delta if there are none.
+// A piece is a range of seqs that is counted in one way: from blocks, or delta by delta if there are no blocks.
 type piece struct {
 	first, last int64
 	blocks      []activity.Block
 }
 
-// pieces divides what is to be counted, the newest first.
+// pieces divides the seqs to count, the newest first.
 func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, error) {
 	if p.first > p.last {
 		return nil, nil
@@ -41,7 +41,8 @@ func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, err
 	if err != nil {
 		return nil, err
 	}
-	// A block that ends behind the head holds what came since. One that ends behind a cursor holds what an answer before has counted.
+	// A block that ends after the head holds later deltas. A block that ends after the seqs of a cursor holds deltas that
+	// an earlier answer counted.
 	most := p.head
 	if q.Cursor != "" {
 		most = p.last
@@ -50,7 +51,7 @@ func (c *Counter) pieces(ctx context.Context, q Query, p progress) ([]piece, err
 	return divided(blocks, p.first, p.last), nil
 }
 
-// divided puts blocks and what is between them in order, the newest first. Blocks may reach beyond the seqs: those rows
+// divided returns the blocks and the ranges between them, the newest first. Blocks may reach beyond the seqs: those deltas
 // occurred outside the window.
 func divided(blocks []activity.Block, first, last int64) (all []piece) {
 	left := last
@@ -72,12 +73,12 @@ func divided(blocks []activity.Block, first, last int64) (all []piece) {
 	return all
 }
 
-// countable reports whether counts that were made ahead know what a filter names.
+// countable reports whether counts made ahead can answer a filter.
 func countable(f ask.Filter) bool {
 	return f.Name == "" && f.Labels == nil && f.Path == "" && f.Types == nil
 }
 
-// width gives the width of counts that the bars can be made of.
+// width returns the width of the counts from which the bars can be made.
 func (p progress) width() activity.Width {
 	whole := func(of time.Duration) bool {
 		return p.step%of == 0 && p.window.From.Equal(p.window.From.Truncate(of))
@@ -91,8 +92,8 @@ func (p progress) width() activity.Width {
 	return activity.Delta
 }
 
-// count counts the pieces until the time is spent, but not before the first slice. left is the last seq that it did not count; it is below p.first if it
-// counted all.
+// count counts the pieces until the time is spent, but not before the first slice. left is the last seq that it did not
+// count; it is below p.first if it counted all.
 func (c *Counter) count(ctx context.Context, q Query, p progress, s *Strip, reading *marks.Reading) (left int64, err error) {
 	began := time.Now()
 	pieces, err := c.pieces(ctx, q, p)
@@ -132,7 +133,7 @@ func (c *Counter) count(ctx context.Context, q Query, p progress, s *Strip, read
 	return p.first - 1, nil
 }
 
-// counted adds what was counted ahead. It is false if that is gone; then nothing is added.
+// counted adds counts made ahead. It returns false, and adds nothing, if they are gone.
 func (c *Counter) counted(ctx context.Context, q Query, p progress, s *Strip, blocks []activity.Block, reading *marks.Reading) (bool, error) {
 	selection := activity.Selection{Width: p.width(), Streams: reading.Streams(), Namespaces: q.Filter.Namespaces, Manager: q.Filter.Manager}
 	part, since := newStrip(p, s.Classes), p.since.UnixMilli()
@@ -198,13 +199,13 @@ func (s *Strip) merge(part *Strip) {
 	}
 }
 
-// tell says if an answer is slower than it would be.
-func (s *Strip) tell(q Query) {
+// explain sets the text of an answer that is slower for lack of counts.
+func (s *Strip) explain(q Query) {
 	if !countable(q.Filter) {
 		s.Ahead = nil
 		return
 	}
 	if s.Ahead.Missing > manyMissing || s.Ahead.Missing > 0 && s.Next != "" {
-		s.Ahead.Text = fmt.Sprintf("%d deltas here are not counted ahead, and are read one by one: that takes longer. A recorder counts them while it runs.", s.Ahead.Missing)
+		s.Ahead.Text = fmt.Sprintf("%d deltas here are not counted ahead, and are read one by one, which takes longer. A recorder counts them while it runs.", s.Ahead.Missing)
 	}
 }

@@ -1,11 +1,10 @@
 // Package strip counts deltas in bars of one width.
 //
-// It counts from the newest delta backwards, for as long as it may. The uncounted rest is a stretch of the answer, and a
-// cursor. The answer to the cursor holds only the newer counts: the page adds the bars up.
+// It counts from the newest delta backwards, until its time is spent. The answer names the uncounted rest as a period, and with
+// a cursor. The answer to the cursor holds only the newly counted deltas: the page adds the bars up.
 //
-// It uses what was counted ahead (package activity), if the filter names nothing but namespaces, resources, a manager and
-// classes. Deltas that are not counted yet are read one by one: the newest, and all of them if nobody counts. The answer says
-// so.
+// It uses counts made ahead (package activity), if the filter names only namespaces, resources, a manager and classes. It reads
+// uncounted deltas one by one: the newest deltas, or all of them if no recorder counts. The answer says so.
 package strip
 
 import (
@@ -23,39 +22,39 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// A Query asks for the bars of a window.
+// A Query selects the bars of a window.
 type Query struct {
 	Window ask.Window
-	Bars   int64 // at least, if the window has as many seconds
+	Bars   int64 // at least this many, if the window has as many seconds
 	Filter ask.Filter
-	Cursor string // of the answer before; "" at first
+	Cursor string // cursor of the previous answer; "" at first
 }
 
-// A Strip is the answer. Bar i counts what occurred from From + i × StepMS on, for StepMS.
+// A Strip holds the bars. Bar i counts the deltas that occurred within StepMS after From + i × StepMS.
 type Strip struct {
 	lack.Answer
 	From     int64                 `json:"from"`
 	To       int64                 `json:"to"`
 	StepMS   int64                 `json:"stepMs"`
 	Classes  []class.Class         `json:"classes"`
-	Counts   [][]int64             `json:"counts"`   // of each class, of each bar
-	FirstSeq []int64               `json:"firstSeq"` // of each bar, 0 if it is empty
+	Counts   [][]int64             `json:"counts"`   // by class, then by bar
+	FirstSeq []int64               `json:"firstSeq"` // of each bar, 0 if the bar is empty
 	LastSeq  []int64               `json:"lastSeq"`
 	Hidden   map[class.Class]int64 `json:"hidden"`
-	Before   map[class.Class]int64 `json:"before"` // in the window that was asked for, and dated before the record: a first list finds objects that are older
+	Before   map[class.Class]int64 `json:"before"` // in the requested window, but dated before the record: a first list finds older objects
 	Next     string                `json:"next,omitempty"`
-	Ahead    *Ahead                `json:"ahead,omitempty"` // nil if nothing that is counted ahead can be used
+	Ahead    *Ahead                `json:"ahead,omitempty"` // nil if no counts made ahead can be used
 }
 
 // A Counter counts the deltas of a record.
 type Counter struct {
 	Record *history.Record
 	Reader *marks.Reader
-	// Patience is for how long an answer may be counted.
+	// Patience is how long counting an answer may take.
 	Patience time.Duration
 }
 
-// Count gives the bars.
+// Count returns the bars.
 func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, error) {
 	streams, err := c.Record.Streams(ctx)
 	if err != nil {
@@ -82,18 +81,18 @@ func (c *Counter) Count(ctx context.Context, q Query, now time.Time) (*Strip, er
 		return nil, err
 	}
 	s.Hidden[class.Heartbeat] += reading.HiddenInAll()
-	reading.Tell(&s.Answer)
+	reading.ReportTo(&s.Answer)
 	if left >= at.first {
 		rest := at
 		rest.last = left
 		s.Next = rest.String()
 		err = c.unread(ctx, s, rest)
 	}
-	s.tell(q)
+	s.explain(q)
 	return s, err
 }
 
-// unread names the stretch that was not counted.
+// unread adds the uncounted period to the answer.
 func (c *Counter) unread(ctx context.Context, s *Strip, at progress) error {
 	until := at.window.To
 	moments, err := c.Record.Timeline().Moments(ctx, history.Moment{Seq: at.last - 1}, 1)
@@ -113,20 +112,20 @@ func (c *Counter) unread(ctx context.Context, s *Strip, at progress) error {
 	return nil
 }
 
-// A progress is how far the counting of a window is. As text it is the cursor.
+// A progress is how far the counting of a window has come. As text it is the cursor.
 type progress struct {
 	window      ask.Window
-	since       time.Time // where the window would begin if the record did not begin later
+	since       time.Time // where the window would begin if the record began earlier
 	step        time.Duration
-	first, last int64 // seqs that are to be counted
-	head        int64 // where the record ended when it began
+	first, last int64 // seqs to count
+	head        int64 // where the record ended when the counting began
 }
 
 func (p progress) String() string {
 	return fmt.Sprintf("%d-%d-%d-%d-%d-%d-%d", p.since.UnixMilli(), p.window.From.UnixMilli(), p.window.To.UnixMilli(), p.step.Milliseconds(), p.first, p.last, p.head)
 }
 
-// begin finds what is to be counted. A window ends with the record: nothing is known of what is outside.
+// begin finds what to count. The window ends with the record: nothing is known outside it.
 func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p progress, err error) {
 	if q.Cursor != "" {
 		return resumed(q, state.Extent.LastSeq)
@@ -145,11 +144,11 @@ func (c *Counter) begin(ctx context.Context, q Query, state *lack.State) (p prog
 	return p, err
 }
 
-// mostBars is more than a screen has pixels.
+// mostBars is more than the width of a screen in pixels.
 const mostBars = 10_000
 
-// resumed reads a cursor. It refuses a cursor that no answer gave: times that cannot be subtracted, bars that are not whole,
-// seqs that the record lacks.
+// resumed reads a cursor. It refuses a cursor that no answer returned: times that cannot be subtracted, bars that are not
+// whole, or seqs that the record lacks.
 func resumed(q Query, head int64) (p progress, err error) {
 	var since, from, to, step int64
 	_, err = fmt.Sscanf(q.Cursor, "%d-%d-%d-%d-%d-%d-%d", &since, &from, &to, &step, &p.first, &p.last, &p.head)
@@ -161,7 +160,7 @@ func resumed(q Query, head int64) (p progress, err error) {
 	return p, nil
 }
 
-// shown are the classes that have bars.
+// shown returns the classes that have bars.
 func shown(f ask.Filter) (classes []class.Class) {
 	for _, c := range class.All {
 		if slices.Contains(f.Classes, c) || f.Classes == nil && c != class.Heartbeat {

@@ -1,5 +1,5 @@
-// Package ticks gives the changes of some lanes in a window. Changes that would be drawn on one another are one tick, with their number: none is left
-// out without it.
+// Package ticks returns the changes of some lanes in a window. It merges changes that the page would draw on top of each
+// other into one tick with their number. So it drops no change without counting it.
 package ticks
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// MostLanes is how many lanes one request may name.
+// MostLanes is the largest number of lanes in one request.
 const MostLanes = 500
 
-// mostSteps bounds the ticks of a lane: more than a screen has pixels.
+// mostSteps bounds the ticks of a lane. It is more than the width of a screen in pixels.
 const mostSteps = 4000
 
-// A Query asks for the ticks of lanes.
+// A Query selects the ticks of lanes.
 type Query struct {
 	Window ask.Window
 	Lanes  []int64
-	Step   time.Duration // within which changes are merged; widened, if the window has more than 4,000 of it
+	Step   time.Duration // changes within it are merged; widened, if the window has more than 4,000 steps
 	Filter ask.Filter
-	Cursor string // Older of the answer before; "" at first
+	Cursor string // Older of the previous answer; "" at first
 }
 
-// Ticks are the answer. Its times are milliseconds after From. If not everything was counted in time, Older is the cursor of an answer that holds all of this
-// one, and more.
+// Ticks are the answer. Its times are milliseconds after From. If the time ran out, Older is the cursor of an answer that
+// holds all of these ticks, and more.
 type Ticks struct {
 	lack.Answer
 	From     int64         `json:"from"`
@@ -43,8 +43,8 @@ type Ticks struct {
 	Older    string        `json:"older,omitempty"`
 }
 
-// A Lane has columns of one length. A tick has the time and the seq of its last delta, and the most telling class. Its manager is -1 if not all of it is proved
-// to be of one.
+// A Lane has columns of one length. A tick has the time and the seq of its last delta, and its most important class. Its
+// manager is -1 unless one manager provably made all its changes.
 type Lane struct {
 	ID      int64   `json:"id"`
 	Time    []int64 `json:"time"`
@@ -62,7 +62,7 @@ type Finder struct {
 	Patience time.Duration
 }
 
-// Find gives the ticks.
+// Find returns the ticks.
 func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Ticks, error) {
 	state, err := lack.Read(ctx, f.Record, history.Scope{})
 	if err != nil {
@@ -88,7 +88,7 @@ func (f *Finder) Find(ctx context.Context, q Query, now time.Time) (*Ticks, erro
 	}
 	t := m.ticks(&q, reading.Hidden)
 	t.Answer = state.Answer(q.Window, now)
-	reading.Tell(&t.Answer)
+	reading.ReportTo(&t.Answer)
 	if left >= first {
 		t.Older = ask.Place{Low: left + 1, Last: at.Last}.String()
 		t.Incomplete = append(t.Incomplete, lack.NotCounted(q.Window.From, m.oldest(q.Window.To)))
@@ -107,13 +107,13 @@ type tick struct {
 	manager int
 }
 
-// A merging puts marks together.
+// A merging merges marks.
 type merging struct {
 	step     int64 // in milliseconds
 	found    map[place]*tick
 	managers []string
 	index    map[string]int
-	first    time.Time // of what was read
+	first    time.Time // time of the oldest mark
 }
 
 func newMerging(q *Query) *merging {
@@ -130,7 +130,7 @@ func (m *merging) add(found []marks.Mark) {
 	}
 }
 
-// merge adds one mark. Steps begin at whole multiples of themselves, so that they stay while the window moves.
+// merge adds one mark. Steps begin at whole multiples of their width, so they stay in place while the window moves.
 func (m *merging) merge(mark *marks.Mark) {
 	at := place{mark.ObjectID, mark.OccurredAt.UnixMilli() / m.step}
 	manager := m.manager(mark.Manager)

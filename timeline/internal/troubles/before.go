@@ -16,20 +16,21 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// changed are the classes that a person makes.
+// changed lists the classes of changes that people make.
 var changed = []class.Class{class.Changed, class.Added, class.Deleted}
 
-// A cause is what is looked for before one trouble: the newest of the changes that rank highest.
+// A cause is the search for the change before one trouble: the newest of the changes with the highest rank.
 type cause struct {
 	item  *Item
 	chain map[int64]history.Life // the object and its owners
 	root  int64
-	first int64 // seq before which nothing is of the chain
+	first int64 // no delta of the chain has a lower seq
 	found *marks.Mark
 	rank  int
 }
 
-// changes finds the last change before each trouble, of the object and its owners, in one reading. What an earlier snapshot found is not read again.
+// changes finds, in one reading, the last change of the object and its owners before each trouble. It does not read again
+// what an earlier snapshot found.
 func (f *Finder) changes(ctx context.Context, a *Answer, s *snapshot, gaps []history.Gap) error {
 	causes, ids, err := f.causes(ctx, a.Items, s)
 	if err != nil || len(causes) == 0 {
@@ -45,12 +46,12 @@ func (f *Finder) changes(ctx context.Context, a *Answer, s *snapshot, gaps []his
 		last = max(last, *c.item.Since)
 	}
 	left, err := reading.While(ctx, first, last, f.Patience, func(found []marks.Mark) bool {
-		return !see(causes, found)
+		return !consider(causes, found)
 	})
 	if err != nil {
 		return err
 	}
-	reading.Tell(&a.Answer)
+	reading.ReportTo(&a.Answer)
 	for _, c := range causes {
 		unread := left >= c.first
 		c.name(unread, reading.Missing, gaps)
@@ -61,7 +62,8 @@ func (f *Finder) changes(ctx context.Context, a *Answer, s *snapshot, gaps []his
 	return nil
 }
 
-// causes begins to look, and gives the lives that are looked at, in their order. The snapshot gets what is known of the troubles that are shown.
+// causes begins the searches, and returns the lives to read, in order. The snapshot keeps what is known about the listed
+// troubles.
 func (f *Finder) causes(ctx context.Context, items []*Item, s *snapshot) (causes []*cause, ids []int64, err error) {
 	var begun []*Item
 	var lives []history.Life
@@ -97,27 +99,27 @@ func newCause(item *Item, above []history.Life) *cause {
 	return c
 }
 
-// ids are those of the chain, in their order.
+// ids returns the lives of the chain, in order.
 func (c *cause) ids() []int64 { return slices.Sorted(maps.Keys(c.chain)) }
 
-// named is what was found.
+// named returns the result of the search.
 func (c *cause) named() named {
 	return named{since: *c.item.Since, chain: c.ids(), change: c.item.FirstChange, unknown: c.item.Unknown}
 }
 
-// see takes changes that are older than those before, and reports whether nothing older can matter.
-func see(causes []*cause, found []marks.Mark) (all bool) {
+// consider adds a slice of changes, which are older than those before it. It reports whether no older change can matter.
+func consider(causes []*cause, found []marks.Mark) (all bool) {
 	all = true
 	for _, c := range causes {
 		for i := len(found) - 1; i >= 0 && c.rank < highest; i-- {
-			c.see(&found[i])
+			c.consider(&found[i])
 		}
 		all = all && c.rank == highest
 	}
 	return all
 }
 
-func (c *cause) see(m *marks.Mark) {
+func (c *cause) consider(m *marks.Mark) {
 	if _, ours := c.chain[m.ObjectID]; !ours || m.Seq > *c.item.Since {
 		return
 	}
@@ -126,10 +128,11 @@ func (c *cause) see(m *marks.Mark) {
 	}
 }
 
-// highest is the rank of a change of the root that changed what is wanted.
+// highest is the rank of a change of the root's wanted state.
 const highest = 3
 
-// rank prefers the root, since what its controllers did follows from its change, and a change of what is wanted.
+// rank prefers a change of the root, because its controllers' changes follow from it. It also prefers a change of the
+// wanted state.
 func rank(m *marks.Mark, root int64) (r int) {
 	if m.ObjectID == root {
 		r = 2
@@ -142,14 +145,14 @@ func rank(m *marks.Mark, root int64) (r int) {
 	return r
 }
 
-// name names the change, unless another one may stand before the trouble.
+// name sets the change, unless another change may have come between it and the trouble.
 func (c *cause) name(unread bool, missing []*history.MissingDayError, gaps []history.Gap) {
 	from, after := time.Time{}, int64(0)
 	if c.found != nil {
 		from = c.found.OccurredAt
 	}
 	if c.rank == highest {
-		after = c.found.Seq // Nothing before it matters.
+		after = c.found.Seq // No earlier change matters.
 	}
 	lost := slices.IndexFunc(missing, func(m *history.MissingDayError) bool { return m.LastSeq > after && m.FirstSeq < *c.item.Since })
 	gap := between(gaps, c.chain, from, time.UnixMilli(*c.item.SinceTime))
@@ -159,13 +162,13 @@ func (c *cause) name(unread bool, missing []*history.MissingDayError, gaps []his
 	case lost >= 0:
 		c.item.Unknown = fmt.Sprintf("Changes of %s are not in the database: what came before the trouble is not known.", missing[lost].Day.Format(time.DateOnly))
 	case unread && c.rank < highest:
-		c.item.Unknown = "The record was not read far enough back in time: step to the change before it."
+		c.item.Unknown = "The record was not read far enough back in the available time: step to the previous change."
 	case c.found != nil:
 		c.item.FirstChange = &Change{Ref: find.RefOf(c.chain[c.found.ObjectID]), Seq: c.found.Seq, Time: c.found.OccurredAt.UnixMilli(), Text: words(c.found)}
 	}
 }
 
-// between gives a gap of one of some lives that touches the time between two moments.
+// between returns a gap of the stream of some lives that touches the time between two moments.
 func between(gaps []history.Gap, chain map[int64]history.Life, from, to time.Time) *history.Gap {
 	streams := map[int32]bool{}
 	for _, l := range chain {
@@ -181,7 +184,7 @@ func between(gaps []history.Gap, chain map[int64]history.Life, from, to time.Tim
 	return nil
 }
 
-// words say what a change was.
+// words describes a change.
 func words(m *marks.Mark) string {
 	text := map[class.Class]string{class.Added: "made", class.Deleted: "deleted", class.Changed: "changed"}[m.Class]
 	paths := 0

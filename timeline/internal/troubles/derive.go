@@ -8,8 +8,8 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// earlier gives the kept snapshot from which one can be derived, nil if there is none. A record that was restored from an older copy, and went on with other
-// deltas, does not have the head of the kept snapshot.
+// earlier returns the kept snapshot from which the next one can be derived, or nil. If the record was restored from an
+// older backup and then got other deltas, it lacks the commit of the snapshot's head. The snapshot is then useless.
 func (f *Finder) earlier(ctx context.Context, next *snapshot) (*snapshot, error) {
 	from := f.Kept.before(next)
 	if from == nil || from.head == next.head {
@@ -22,8 +22,8 @@ func (f *Finder) earlier(ctx context.Context, next *snapshot) (*snapshot, error)
 	return from, nil
 }
 
-// derive fills a snapshot from an earlier one and the deltas between. It reports whether it could. If a version cannot be folded, the snapshot has to be
-// rebuilt, which says what is damaged or missing.
+// derive fills a snapshot from an earlier one and the deltas between. It reports whether it succeeded. If a version cannot
+// be folded, the snapshot must be rebuilt, which reports what is damaged or missing.
 func (f *Finder) derive(ctx context.Context, s, from *snapshot) bool {
 	for id, item := range from.items {
 		same := *item
@@ -36,20 +36,20 @@ func (f *Finder) derive(ctx context.Context, s, from *snapshot) bool {
 				clear(s.items)
 				return false
 			}
-			s.take(&v)
+			s.apply(&v)
 		}
 	}
 	for _, item := range s.items {
-		if item.told < s.first {
-			item.doubt("") // It began longer ago than is looked for.
+		if item.decidedBy < s.first {
+			item.setUnknown("") // It began before the search begins.
 		}
 	}
 	s.named = from.named
 	return true
 }
 
-// take takes the next version of an object.
-func (s *snapshot) take(v *history.Version) {
+// apply adds the next version of an object.
+func (s *snapshot) apply(v *history.Version) {
 	how, text := state.Of(v.Stream.GroupResource().String(), v.Doc)
 	if v.Type == delta.Deleted || how != state.Bad {
 		delete(s.items, v.ObjectID)
@@ -61,5 +61,5 @@ func (s *snapshot) take(v *history.Version) {
 		s.items[v.ObjectID] = item
 	}
 	item.Text = short(text)
-	item.see(v)
+	item.apply(v)
 }

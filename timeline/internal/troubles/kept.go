@@ -9,18 +9,19 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A snapshot is what is in trouble at a point of the record. It does not change once it is kept.
+// A snapshot lists the objects in trouble at a point of the record. A kept snapshot does not change.
 type snapshot struct {
 	seq      int64 // the last delta that belongs to it
-	first    int64 // the begin of a trouble was looked for from this delta on
+	first    int64 // the search for the beginnings of troubles began at this delta
 	streams  []int32
 	revision int64
-	head     history.Head // of the record, when seq was in it
+	head     history.Head // head of the record when the snapshot was made
 	items    map[int64]*Item
-	named    map[int64]named // what came before each trouble that was shown
+	named    map[int64]named // the change before each listed trouble
 }
 
-// A named is the change before a trouble, or why there is none. It holds while the trouble and the owners are the same.
+// A named is the change before a trouble, or the reason why there is none. It holds while the trouble and the owners stay
+// the same.
 type named struct {
 	since   int64
 	chain   []int64 // the object and its owners
@@ -29,24 +30,27 @@ type named struct {
 }
 
 const (
-	// mostSnapshots is how many snapshots of a record are kept: of the pages that follow it, and of one that looks back.
+	// mostSnapshots is the number of kept snapshots of a record: for the pages that follow it, and for a page that looks
+	// back.
 	mostSnapshots = 4
-	// mostKept is the most objects of a snapshot that is kept. A snapshot of more objects is not kept. Each takes about a kilobyte.
+	// mostKept is the largest number of objects in a kept snapshot. Each takes about a kilobyte.
 	mostKept = 5_000
-	// mostText is the most bytes of a text that an item shows: a custom resource may give a reason of a megabyte.
+	// mostText is the largest size of an item's text in bytes. A custom resource may give a reason of a megabyte.
 	mostText = 256
-	// derivedFrom is the most deltas between a snapshot and the one that it is derived from. If more deltas lie between, the list is rebuilt.
+	// derivedFrom is the largest number of deltas between a snapshot and the one that it is derived from. If there are
+	// more, the list is rebuilt.
 	derivedFrom = 10_000
 )
 
-// Kept holds the last snapshots of a record: the next answers are derived from them. It may be used by several goroutines at once.
+// Kept holds the last snapshots of a record, from which the next answers are derived. Several goroutines may use it at
+// once.
 type Kept struct {
 	mu   sync.Mutex  // protects what follows
 	kept []*snapshot // the highest seq first
 }
 
-// before gives the newest snapshot from which another one can be derived, nil if there is none. Both have the same streams and the same revision of the
-// record, so nothing is in it that was dropped or erased since.
+// before returns the newest snapshot from which another one can be derived, or nil. Both have the same streams and the same
+// revision of the record. So the snapshot holds nothing that was dropped or erased since.
 func (k *Kept) before(next *snapshot) (newest *snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,8 +63,8 @@ func (k *Kept) before(next *snapshot) (newest *snapshot) {
 	return newest
 }
 
-// keep keeps a snapshot in place of the one that it was derived from, and of those of another revision. It drops the lowest seq if there are too many: pages
-// that follow the record derive from the highest.
+// keep stores a snapshot. It replaces the snapshot from which it was derived, and those of another revision. If there are
+// too many, it drops the lowest seq: pages that follow the record derive from the highest.
 func (k *Kept) keep(s, from *snapshot) {
 	if len(s.items) > mostKept {
 		return
@@ -75,7 +79,7 @@ func (k *Kept) keep(s, from *snapshot) {
 	k.kept = all[:min(len(all), mostSnapshots)]
 }
 
-// short cuts a text that is too long to be kept.
+// short cuts a text that is too long to keep.
 func short(text string) string {
 	if len(text) <= mostText {
 		return text

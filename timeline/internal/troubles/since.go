@@ -14,11 +14,11 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// lookBack is how far the begin of a trouble is looked for.
+// lookBack is how far back the search for the beginning of a trouble goes.
 const lookBack = 24 * time.Hour
 
-// lookFrom finds the first delta that is looked at for the begin of a trouble. It looks back from the instant, or from the end of the record if that is
-// earlier: the recorder may have stopped long ago.
+// lookFrom finds the first delta of the search for beginnings. It goes back from the instant, or from the end of the record
+// if that is earlier: the recorder may have stopped long ago.
 func lookFrom(ctx context.Context, rec *history.Record, point history.Point, last time.Time) (first int64, err error) {
 	if point.Time.Before(last) {
 		last = point.Time
@@ -27,7 +27,7 @@ func lookFrom(ctx context.Context, rec *history.Record, point history.Point, las
 	return first, err
 }
 
-// since finds when the troubles of a snapshot began, in one reading. What it cannot read stands in the answer.
+// since finds the beginnings of the troubles of a snapshot, in one reading. It adds what it cannot read to the answer.
 func (s *snapshot) since(ctx context.Context, rec *history.Record, point history.Point, a *lack.Answer) error {
 	ids := slices.Sorted(maps.Keys(s.items))
 	if len(ids) == 0 {
@@ -42,42 +42,42 @@ func (s *snapshot) since(ctx context.Context, rec *history.Record, point history
 			s.lost(missing)
 		case err != nil && !errors.As(err, &damaged):
 			return err
-		case !point.Holds(&v.Delta): // It stands among what was caught up on by then.
+		case !point.Holds(&v.Delta): // It happened after the point, but lies between recovered deltas.
 		case damaged != nil:
-			s.items[v.ObjectID].doubt("A version of it is damaged: since when it is so is not known.")
-			a.Incomplete = append(a.Incomplete, lack.Hurt(v.OccurredAt, damaged))
+			s.items[v.ObjectID].setUnknown("A version of it is damaged: the beginning is not known.")
+			a.Incomplete = append(a.Incomplete, lack.DamagedAt(v.OccurredAt, damaged))
 		default:
-			s.items[v.ObjectID].see(&v)
+			s.items[v.ObjectID].apply(&v)
 		}
 	}
 	return nil
 }
 
-// lost notes a day that is gone. Its rows are unknown for items that began before its end.
+// lost notes a missing day. Its rows are unknown for items that began before its end.
 func (s *snapshot) lost(missing *history.MissingDayError) {
 	for _, item := range s.items {
 		if item.life.ObjectID <= missing.LastSeq {
-			item.doubt("Versions of " + missing.Day.Format(time.DateOnly) + " are not in the database: since when it is so is not known.")
+			item.setUnknown("Versions of " + missing.Day.Format(time.DateOnly) + " are not in the database: the beginning is not known.")
 		}
 	}
 }
 
-func (i *Item) doubt(why string) { i.Since, i.SinceTime, i.Unknown = nil, nil, why }
+func (i *Item) setUnknown(why string) { i.Since, i.SinceTime, i.Unknown = nil, nil, why }
 
-// see takes the next version of the object. told is the seq of the last version that decided Since or Unknown.
-func (i *Item) see(v *history.Version) {
-	seq, at := v.Seq, v.OccurredAt.UnixMilli() // a pointer to the version would keep its object
+// apply adds the next version of the object. decidedBy is the seq of the last version that decided Since or Unknown.
+func (i *Item) apply(v *history.Version) {
+	seq, at := v.Seq, v.OccurredAt.UnixMilli() // a pointer into the version would keep its object in memory
 	switch {
 	case !bad(v, v.Doc):
-		i.doubt("")
+		i.setUnknown("")
 	case v.Before == nil && v.Type == delta.Added, v.Before != nil && !bad(v, v.Before):
 		i.Since, i.SinceTime, i.Unknown = &seq, &at, ""
 	case v.Before == nil && v.Seq == v.ObjectID:
-		i.doubt("It was so when it was first recorded.")
+		i.setUnknown("It was already in trouble when it was first recorded.")
 	default:
 		return
 	}
-	i.told = seq
+	i.decidedBy = seq
 }
 
 func bad(v *history.Version, doc patch.Doc) bool {

@@ -1,23 +1,26 @@
-// Package troubles lists the objects that are bad at an instant (package state), since when, and the change that came before.
+// Package troubles lists the objects that are bad at an instant (package state), with the beginning of each trouble and the
+// change before it.
 //
-// The change before is the newest one, by the time that the trouble began, of the root of the owners. One that changed what is wanted comes first. If the
-// root has none, it is one of the object or of another owner. It is no proof of a cause.
+// The change before a trouble is the newest change of the root of the owners by the time at which the trouble began. A change
+// of the wanted state comes first. If the root has no change, it is a change of the object or of another owner. It does not
+// prove a cause.
 //
-// If the record or the time does not suffice, an item says so in Unknown, and names nothing:
+// If the record or the time does not suffice, an item says so in Unknown, and names no change:
 //
-//   - A version of the object is damaged, or on a day that is gone: the begin of the trouble is not known.
-//   - The object was bad when it was first recorded: the begin is not known, either.
-//   - A change may be missing since, or was not reached in time: none is named.
+//   - A version of the object is damaged, or on a missing day: the beginning of the trouble is unknown.
+//   - The object was bad when it was first recorded: the beginning is unknown, too.
+//   - A change may be missing since, or was not reached in time: the item names none.
 //
 // # What is kept
 //
-// A page that follows the record asks again a few seconds later. So the objects in trouble are kept (Kept), and the next answer is derived from them and the
-// deltas between. The two ways give the same, unless rows were damaged or removed by hand since: only a rebuilt list says so. It is derived only if:
+// A page that follows the record asks again a few seconds later. So Kept holds the objects in trouble, and the next answer is
+// derived from them and the deltas between. Deriving and rebuilding give the same list, unless an operator damaged or removed
+// rows since: only a rebuilt list reports that. An answer is derived only if:
 //
 //   - no day was dropped, no value was erased, and no gap was opened or closed since;
-//   - the record has the commit that it ended with, and holds the same resources;
-//   - nothing was damaged or missing in the earlier answer, and nothing between is;
-//   - the instant holds all deltas up to its seq, and none that was caught up on later.
+//   - the record still has the commit with which it ended, and the same resources;
+//   - nothing was damaged or missing in the earlier answer or in the deltas between;
+//   - the instant holds all deltas up to its seq, and no delta that was recovered later.
 package troubles
 
 import (
@@ -34,10 +37,10 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/state"
 )
 
-// MostItems is how many an answer gives. Total has all.
+// MostItems is the largest number of items in an answer. Total counts all.
 const MostItems = 50
 
-// An Answer is the answer.
+// An Answer lists the troubles.
 type Answer struct {
 	lack.Answer
 	At    int64   `json:"at"` // seq
@@ -45,20 +48,21 @@ type Answer struct {
 	Total int     `json:"total"`
 }
 
-// An Item is an object in trouble. Without Since and Unknown, it was so for longer than a day, before the instant or before the record's end.
+// An Item is an object in trouble. If it has neither Since nor Unknown, the trouble began more than a day before the
+// instant, or before the record's end.
 type Item struct {
 	find.Ref
 	Text        string  `json:"text"`
 	Since       *int64  `json:"since"`
 	SinceTime   *int64  `json:"sinceTime"`
 	FirstChange *Change `json:"firstChange"`
-	Unknown     string  `json:"unknown,omitempty"` // why the begin of it, or the change before, is not known
+	Unknown     string  `json:"unknown,omitempty"` // why the beginning, or the change before it, is not known
 
-	life history.Life
-	told int64 // seq of the version that Since or Unknown is of; 0 for none
+	life      history.Life
+	decidedBy int64 // seq of the version that decided Since or Unknown; 0 for none
 }
 
-// A Change is the last one before a trouble.
+// A Change is the last change before a trouble.
 type Change struct {
 	find.Ref
 	Seq  int64  `json:"seq"`
@@ -107,11 +111,11 @@ func (f *Finder) Find(ctx context.Context, at history.Instant) (*Answer, error) 
 	if err := f.changes(ctx, a, s, gaps); err != nil {
 		return nil, err
 	}
-	return a, f.still(ctx, whole.Revision, keep)
+	return a, f.keepUnchanged(ctx, whole.Revision, keep)
 }
 
-// still keeps a snapshot, unless the record's past changed while the answer was made.
-func (f *Finder) still(ctx context.Context, revision int64, keep func()) error {
+// keepUnchanged keeps a snapshot, unless the record's past changed while the answer was made.
+func (f *Finder) keepUnchanged(ctx context.Context, revision int64, keep func()) error {
 	now, err := lack.Read(ctx, f.Record, history.Scope{})
 	if err == nil && now.Revision == revision {
 		keep()
@@ -119,8 +123,8 @@ func (f *Finder) still(ctx context.Context, revision int64, keep func()) error {
 	return err
 }
 
-// fill finds what is in trouble: from an earlier snapshot, or else by rebuilding all objects that can be bad. keep keeps the snapshot, if others may be derived
-// from it.
+// fill finds the objects in trouble: from an earlier snapshot, or else by rebuilding all objects that can be bad. keep
+// stores the snapshot, if other snapshots may be derived from it.
 func (f *Finder) fill(ctx context.Context, s *snapshot, point history.Point, a *lack.Answer) (keep func(), err error) {
 	forget := func() {}
 	plain := point.RV == "" && point.Until <= point.Seq
@@ -150,7 +154,7 @@ func (f *Finder) fill(ctx context.Context, s *snapshot, point history.Point, a *
 	return keep, nil
 }
 
-// list gives the newest troubles first. The items are copies: the change before each is added to them.
+// list lists the newest troubles first. It copies the items, because each copy gets the change before its trouble.
 func (a *Answer) list(s *snapshot) {
 	a.Items, a.Total = []*Item{}, len(s.items)
 	for _, item := range s.items {
@@ -186,13 +190,13 @@ func newItem(life history.Life, text string) *Item {
 
 // collect rebuilds the objects that can be bad.
 func (s *snapshot) collect(ctx context.Context, rec *history.Record, point history.Point, a *lack.Answer) error {
-	var mu sync.Mutex // protects what the functions write: they are called by several goroutines
-	hurt := func(d *history.DamagedError) {
+	var mu sync.Mutex // protects the variables that these functions write: several goroutines call them
+	onDamaged := func(d *history.DamagedError) {
 		mu.Lock()
 		defer mu.Unlock()
-		a.Incomplete = append(a.Incomplete, lack.Hurt(point.Time, d))
+		a.Incomplete = append(a.Incomplete, lack.DamagedAt(point.Time, d))
 	}
-	_, err := rec.Rebuild(ctx, point, history.Scope{Streams: s.streams}, history.RebuildOptions{Damaged: hurt}, func(o history.Object) error {
+	_, err := rec.Rebuild(ctx, point, history.Scope{Streams: s.streams}, history.RebuildOptions{Damaged: onDamaged}, func(o history.Object) error {
 		how, text := state.Of(o.Stream.GroupResource().String(), o.Doc)
 		if how != state.Bad {
 			return nil

@@ -1,5 +1,5 @@
-// Package told gives the story of an object and its owned objects (package story), and of its rollouts.
-package told
+// Package storyline returns the story of an object and its owned objects (package story), and of its rollouts.
+package storyline
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/lack"
 )
 
-// mostRows bounds an answer. More says how many are left out.
+// mostRows bounds the rows of an answer. More counts the rows that it cuts.
 const mostRows = 1000
 
-// An Answer is the answer. Its times are milliseconds since 1970.
+// An Answer is the story. Its times are milliseconds since 1970.
 type Answer struct {
 	lack.Answer
 	Object   find.Ref              `json:"object"`
 	Rows     []Row                 `json:"rows"` // the newest
-	More     int                   `json:"more"` // rows before them
+	More     int                   `json:"more"` // number of earlier rows
 	Hidden   map[class.Class]int64 `json:"hidden"`
 	Rollouts []Rollout             `json:"rollouts"`
 	Command  string                `json:"command"`
@@ -39,10 +39,10 @@ type Row struct {
 	Type      string      `json:"type"`
 	Class     class.Class `json:"class"`
 	Manager   string      `json:"manager"`
-	Event     *Event      `json:"event,omitempty"` // the row is of an Event about the object
+	Event     *Event      `json:"event,omitempty"` // for a row of an Event about the object
 }
 
-// An Event is what an Event says.
+// An Event is the content of an Event.
 type Event struct {
 	Type    string `json:"type"`
 	Reason  string `json:"reason"`
@@ -50,12 +50,12 @@ type Event struct {
 	Count   string `json:"count"`
 }
 
-// A Rollout is the way of a Deployment from one template to the next.
+// A Rollout is the change of a Deployment from one template to the next.
 type Rollout struct {
 	find.Ref
 	Start    *Moment   `json:"start"`
 	End      *Moment   `json:"end"`
-	Outcome  string    `json:"outcome"` // "" if it goes on
+	Outcome  string    `json:"outcome"` // "" if it still runs
 	Revision string    `json:"revision"`
 	Troubles []Trouble `json:"troubles"`
 }
@@ -67,7 +67,7 @@ type Moment struct {
 	Manager string `json:"manager"`
 }
 
-// A Trouble is why a rollout was stuck.
+// A Trouble is the reason why a rollout was stuck.
 type Trouble struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -75,8 +75,8 @@ type Trouble struct {
 	Objects int    `json:"objects"`
 }
 
-// Tell gives the story of an object in a window.
-func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window, cluster string, now time.Time) (*Answer, error) {
+// Read returns the story of an object in a window.
+func Read(ctx context.Context, rec *history.Record, name find.Name, w ask.Window, cluster string, now time.Time) (*Answer, error) {
 	state, err := lack.Read(ctx, rec, history.Scope{})
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func Tell(ctx context.Context, rec *history.Record, name find.Name, w ask.Window
 	return a, a.read(ctx, s, w)
 }
 
-// read reads the story. Between the seqs that hold the window are deltas that happened before or after it.
+// read reads the story. The range of seqs also holds deltas that happened before or after the window.
 func (a *Answer) read(ctx context.Context, s *story.Story, w ask.Window) error {
 	for e, err := range s.Entries(ctx) {
 		var damaged *history.DamagedError
@@ -123,7 +123,7 @@ func (a *Answer) read(ctx context.Context, s *story.Story, w ask.Window) error {
 		case err != nil && !errors.As(err, &damaged):
 			return err
 		case damaged != nil:
-			a.Incomplete = append(a.Incomplete, lack.Hurt(e.Span.Estimate, damaged))
+			a.Incomplete = append(a.Incomplete, lack.DamagedAt(e.Span.Estimate, damaged))
 		}
 		if w.Holds(e.Span.Estimate) {
 			a.add(&e)
