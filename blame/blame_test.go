@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A life makes versions as the record gives them.
+// A life creates versions as the record has them.
 type life struct {
 	t    require.TestingT
 	doc  patch.Doc
@@ -29,7 +29,7 @@ func canonical(t require.TestingT, text string) patch.Doc {
 	return doc
 }
 
-// becomes adds a version, and gives it a patch unless it is the first or a keyframe alone.
+// becomes adds a version. It has a patch, unless it is the first version or change removes the patch.
 func (l *life) becomes(text string, change func(*history.Version)) *history.Version {
 	v := &history.Version{Before: l.doc, Doc: canonical(l.t, text)}
 	l.seq++
@@ -49,7 +49,7 @@ func (l *life) becomes(text string, change func(*history.Version)) *history.Vers
 	return v
 }
 
-// blamed gives each line behind the seq of its version.
+// blamed returns each line after the seq of its version.
 func (l *life) blamed() string {
 	lines, err := l.fold.Lines(false)
 	require.NoError(l.t, err)
@@ -110,33 +110,33 @@ func TestAnEqualPartOfAReplacedValueKeepsItsVersion(t *testing.T) {
 	require.Equal(t, " 1 s:\n 1   a: 1\n 1   b:\n 2     c: 2\n 1   l:\n 2   - 9\n 1   - 2\n 1   - 3\n", l.blamed())
 }
 
-func TestTheLastMemberThatGoesLeavesALineOfItsOwn(t *testing.T) {
+func TestAVersionThatEmptiesAContainerSetsItsLine(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"labels":{"a":"b"},"list":[1],"other":{"a":1}}`, nil)
 	l.becomes(`{"labels":{},"list":[],"other":{"b":1}}`, nil)
 	require.Equal(t, " 2 labels: {}\n 2 list: []\n 1 other:\n 2   b: 1\n", l.blamed())
 }
 
-func TestLinesFromBeforeTheRecordSaySo(t *testing.T) {
+func TestLinesFromBeforeTheRecordAreEarlier(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"a":1,"b":1}`, func(v *history.Version) { v.Type, v.Source = delta.Sync, "list" })
 	l.becomes(`{"a":1,"b":2}`, nil)
 	require.Equal(t, "<1 a: 1\n 2 b: 2\n", l.blamed())
 }
 
-func TestAKeyframeIsComparedWithTheVersionBefore(t *testing.T) {
+func TestAKeyframeIsComparedWithThePreviousVersion(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"a":1,"b":1,"c":1}`, nil)
 	l.becomes(`{"a":1,"b":2,"c":1}`, func(v *history.Version) { v.Patch = nil })
 	l.becomes(`{"a":1,"b":2,"c":1}`, func(v *history.Version) { v.Type, v.Source, v.Patch = delta.Sync, "resync", nil })
 	l.becomes(`{"a":1,"b":2,"c":2}`, func(v *history.Version) { v.Type, v.Source, v.Patch = delta.Sync, "relist", nil })
-	require.Equal(t, " 1 a: 1\n 2 b: 2\n~4 c: 2\n", l.blamed(), "a list found the last one: another version may have set it")
+	require.Equal(t, " 1 a: 1\n 2 b: 2\n~4 c: 2\n", l.blamed(), "a list found the last version: another version may have set it")
 }
 
-func TestAVersionAfterADamagedOneIsTheLatestThatCanHaveSetAValue(t *testing.T) {
+func TestAVersionAfterADamagedOneIsLatest(t *testing.T) {
 	l := &life{t: t}
 	l.becomes(`{"a":1,"b":1}`, nil)
-	require.NoError(t, l.fold.Add(&history.Version{}), "the damaged one")
+	require.NoError(t, l.fold.Add(&history.Version{}), "a damaged version")
 	l.becomes(`{"a":1,"b":2}`, func(v *history.Version) { v.Before, v.Patch = nil, nil })
 	require.Equal(t, " 1 a: 1\n~2 b: 2\n", l.blamed())
 }
@@ -158,7 +158,7 @@ func TestAFoldWithoutVersionsHasNoLines(t *testing.T) {
 	require.ErrorIs(t, err, blame.ErrNothing)
 }
 
-// values are what random documents are made of: lists of named elements, of scalars, and objects in objects.
+// value returns a random value: a scalar, an object, a list, or a list of named elements.
 func value(t *rapid.T, depth int) any {
 	kinds := []string{"scalar", "scalar", "object", "list", "named"}
 	switch rapid.SampledFrom(kinds[:min(len(kinds), 2+3*depth)]).Draw(t, "kind") {
@@ -186,7 +186,7 @@ func object(t *rapid.T, depth int) map[string]any {
 	return o
 }
 
-// edited is a document in which a few values are others: most of two versions of an object are equal.
+// edited returns a document with a few other values, because two versions of an object are mostly equal.
 func edited(t *rapid.T, v any, depth int) any {
 	if rapid.IntRange(0, 5).Draw(t, "new") == 0 {
 		return value(t, max(0, depth))
@@ -208,7 +208,8 @@ func edited(t *rapid.T, v any, depth int) any {
 	return v
 }
 
-// A shadow is a document whose scalars are the seq of the version that set them. It is a naive blame: RFC 6902 does the work.
+// A shadow is a document in which the value of each scalar is the seq of the version that set it. It is a naive blame that
+// only applies RFC 6902.
 type shadow struct{ doc patch.Doc }
 
 func tagged(v any, seq int64) any {
@@ -257,7 +258,7 @@ func (s *shadow) follow(t require.TestingT, change []byte, seq int64) {
 	}
 }
 
-// merged is the shadow of a value that another one replaced.
+// merged returns the shadow of a value that replaced another one.
 func merged(before, after, was any, seq int64) any {
 	if fmt.Sprintf("%#v", before) == fmt.Sprintf("%#v", after) {
 		return was
@@ -302,7 +303,7 @@ func mergedLists(before, after, was []any, seq int64) []any {
 	return list
 }
 
-func TestTheFoldBlamesAsANaiveModelDoes(t *testing.T) {
+func TestTheFoldEqualsANaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{t: t}
 		var s shadow
@@ -330,7 +331,7 @@ func TestTheFoldBlamesAsANaiveModelDoes(t *testing.T) {
 	})
 }
 
-// requireShadow compares each line of a scalar.
+// requireShadow compares each line of a scalar with the shadow.
 func requireShadow(t *rapid.T, l *life, s shadow) {
 	lines, err := l.fold.Lines(true)
 	require.NoError(t, err)

@@ -18,24 +18,25 @@ type Origin struct {
 	Type                   delta.Type
 	Source                 delta.Source
 	ObservedAt, OccurredAt time.Time
-	Manager, Subresource   string // if the version proves it; Manager is "" if it does not
-	// Earlier says that the value was set by this version or before: it is the first on record, and not the object's first.
+	Manager, Subresource   string // set if the version proves them; otherwise Manager is ""
+	// Earlier says that this version or an earlier one set the value: this is the first version on record, but not the
+	// object's first.
 	Earlier bool
-	// Latest says that the value was set by this version or by one before it that the record missed.
+	// Latest says that this version, or a version before it that the record missed, set the value.
 	Latest bool
 }
 
-// A Fold is a reading of one life. The zero value has read nothing.
+// A Fold reads one life. The zero value has read nothing.
 type Fold struct {
 	doc  patch.Doc
 	root *node
 }
 
-// Doc is the last version, nil if there was none.
+// Doc returns the last version, nil if there is none.
 func (f *Fold) Doc() patch.Doc { return f.doc }
 
-// Add takes the next version. One that could not be folded, and has no Doc, is passed over: the next one is then compared with the last
-// one that could. An error says that a patch does not fit the version before it.
+// Add adds the next version. It skips a version without a Doc, which could not be folded, and compares the next version
+// with the last one that it has. An error says that a patch does not fit the previous version.
 func (f *Fold) Add(v *history.Version) error {
 	if v.Doc == nil {
 		return nil
@@ -51,7 +52,7 @@ func (f *Fold) Add(v *history.Version) error {
 		o.Latest = o.Latest || !bytes.Equal(v.Before, f.doc)
 		var err error
 		if change, err = patch.Diff(f.doc, v.Doc); err != nil {
-			return fmt.Errorf("compare seq %d with the version before it: %w", v.Seq, err)
+			return fmt.Errorf("compare seq %d with the previous version: %w", v.Seq, err)
 		}
 	}
 	e := edit{origin: o}
@@ -66,7 +67,7 @@ func (f *Fold) Add(v *history.Version) error {
 	return nil
 }
 
-// rebase notes the resource version: it is in every version and in no patch.
+// rebase sets the resource version: every version has one, but no patch contains it.
 func (f *Fold) rebase(doc patch.Doc, o *Origin) {
 	const pointer = "/metadata/resourceVersion"
 	before, _ := patch.Get(f.doc, pointer)

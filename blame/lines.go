@@ -15,14 +15,15 @@ import (
 // A Line is one line of an object as YAML.
 type Line struct {
 	Text    string
-	Pointer string // of the value that begins on it, by RFC 6901; of a value of several lines, each has it
+	Pointer string // of the value that begins on the line, by RFC 6901; each line of a value of several lines has it
 	Origin  *Origin
 }
 
 // ErrNothing says that a Fold has read no version.
 var ErrNothing = errors.New("no version was read")
 
-// Lines gives the last version as YAML, as kubectl writes it. Without managedFields, which say nothing to a reader, unless they are asked for.
+// Lines returns the last version as YAML, in the form that kubectl writes. It omits managedFields unless the parameter
+// requests them.
 func (f *Fold) Lines(managedFields bool) ([]Line, error) {
 	if f.doc == nil {
 		return nil, ErrNothing
@@ -52,15 +53,15 @@ func (f *Fold) Lines(managedFields bool) ([]Line, error) {
 func withoutManagedFields(doc patch.Doc) patch.Doc {
 	less, err := patch.Apply(doc, []byte(`[{"op":"remove","path":"/metadata/managedFields"}]`))
 	if err != nil {
-		return doc // it has none
+		return doc // the object has none
 	}
 	return less
 }
 
-// A lineWriter finds what each line says. The text is parsed again: the encoder does not tell where it wrote what.
+// A lineWriter finds the value of each line. It parses the text again, because the encoder does not report positions.
 type lineWriter struct{ lines []Line }
 
-// mark notes what begins on a line. The innermost of several comes last, and stays.
+// mark sets the value that begins on a line. If several begin there, the innermost comes last and remains.
 func (w *lineWriter) mark(number int, pointer string, n *node) {
 	w.lines[number-1].Pointer, w.lines[number-1].Origin = pointer, n.origin
 }
@@ -72,7 +73,7 @@ func (w *lineWriter) walk(y *yaml.Node, pointer string, n *node) {
 			key, value := y.Content[i], y.Content[i+1]
 			member := n.members[key.Value]
 			if member == nil {
-				member = &node{origin: n.origin} // U+FFFD stands in its key for what is no Unicode
+				member = &node{origin: n.origin} // the key contains U+FFFD in place of invalid Unicode
 			}
 			at := pointer + "/" + escaped(key.Value)
 			w.mark(key.Line, at, member)
@@ -90,7 +91,7 @@ func (w *lineWriter) walk(y *yaml.Node, pointer string, n *node) {
 
 func escaped(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }
 
-// fill gives the later lines of a text what its first line has.
+// fill copies the value of the first line of a text to its later lines.
 func (w *lineWriter) fill() {
 	for i := range w.lines {
 		if w.lines[i].Origin == nil && i > 0 {

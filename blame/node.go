@@ -9,14 +9,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A node is one value of the object, and what set it.
+// A node is one value of the object, with the version that set it.
 type node struct {
 	origin   *Origin
 	members  map[string]*node // of an object
 	elements []*node          // of a list
 }
 
-// build makes the nodes of a value that one version set as a whole.
+// build returns the nodes of a value that one version set as a whole.
 func build(value patch.Doc, o *Origin) *node {
 	n := &node{origin: o}
 	switch {
@@ -36,7 +36,7 @@ func build(value patch.Doc, o *Origin) *node {
 func isObject(value patch.Doc) bool { return len(value) > 0 && value[0] == '{' }
 func isList(value patch.Doc) bool   { return len(value) > 0 && value[0] == '[' }
 
-// plain gives the key that a text between quotes spells.
+// plain returns the key that a JSON text without its quotes spells.
 func plain(key []byte) string {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key)
@@ -46,17 +46,17 @@ func plain(key []byte) string {
 }
 
 var (
-	errNowhere   = errors.New("the version before has no such place")
-	errOperation = errors.New("the record knows no such operation")
+	errNowhere   = errors.New("the previous version has no such path")
+	errOperation = errors.New("unknown patch operation")
 )
 
-// An edit is what one version does to the nodes.
+// An edit applies one version to the nodes.
 type edit struct {
 	origin *Origin
 	shrunk []*node // containers that lost a member
 }
 
-// do does to the nodes of an object what an operation did to its text.
+// do applies an operation to the nodes of an object.
 func (e *edit) do(root *node, op patch.Operation) error {
 	switch op.Op {
 	case "add":
@@ -81,7 +81,7 @@ func (e *edit) do(root *node, op patch.Operation) error {
 	return errOperation
 }
 
-// cut takes a value out of its container.
+// cut removes a value from its container.
 func (e *edit) cut(root *node, path []string) (*node, error) {
 	in, token := root.parent(path)
 	if in == nil {
@@ -100,14 +100,14 @@ func (e *edit) cut(root *node, path []string) (*node, error) {
 	return value, nil
 }
 
-// end notes which containers read {} or [] now.
+// end sets the origin of the containers that became {} or [].
 func (e *edit) end() {
 	for _, n := range e.shrunk {
 		n.emptied(e.origin)
 	}
 }
 
-// find gives the node at a path, or nil.
+// find returns the node at a path, or nil.
 func (n *node) find(path []string) *node {
 	for _, token := range path {
 		if n == nil {
@@ -122,13 +122,13 @@ func (n *node) find(path []string) *node {
 	return n
 }
 
-// index reads a token as the place of an element that there is.
+// index reads a token as the index of an existing element.
 func (n *node) index(token string) (int, bool) {
 	i, err := strconv.Atoi(token)
 	return i, err == nil && n.members == nil && i >= 0 && i < len(n.elements)
 }
 
-// parent gives the container of what a path leads to, and the last token.
+// parent returns the container of the value at a path, and the last token.
 func (n *node) parent(path []string) (*node, string) {
 	if len(path) == 0 {
 		return nil, ""
@@ -160,14 +160,14 @@ func (n *node) put(path []string, value *node) error {
 	return nil
 }
 
-// emptied notes that a container reads {} or [] now.
+// emptied sets the origin of a container that became {} or [].
 func (n *node) emptied(o *Origin) {
 	if len(n.members)+len(n.elements) == 0 {
 		n.origin = o
 	}
 }
 
-// replace notes a new value. Equal parts of it stay as they are.
+// replace sets a new value. Equal parts keep their origin.
 func (n *node) replace(before, after patch.Doc, o *Origin) {
 	switch {
 	case bytes.Equal(before, after):
@@ -206,7 +206,7 @@ func elements(list patch.Doc) (all []patch.Doc) {
 	return all
 }
 
-// replaceElements keeps what both lists begin and end with, and compares what is between place by place.
+// replaceElements keeps the common end of both lists, and compares the other elements index by index.
 func (n *node) replaceElements(before, after []patch.Doc, o *Origin) {
 	if len(before) != len(n.elements) {
 		before = make([]patch.Doc, len(n.elements)) // equal to nothing

@@ -26,7 +26,7 @@ func scene(t *testing.T) *history.Record {
 	return rec
 }
 
-func TestTheSceneIsBlamedOnThoseWhoWroteIt(t *testing.T) {
+func TestTheSceneIsBlamedOnItsWriters(t *testing.T) {
 	rec := scene(t)
 	streams, err := rec.Streams(t.Context())
 	require.NoError(t, err)
@@ -59,9 +59,9 @@ func TestTheSceneIsBlamedOnThoseWhoWroteIt(t *testing.T) {
 	require.NotContains(t, found, "/metadata/managedFields")
 }
 
-// The version before a value's own has another value there, or none, and every later one has the same. Places in a list say
-// nothing.
-func TestEachValueOfTheSceneIsThatOfItsVersion(t *testing.T) {
+// The previous version has another value there, or none; the value's own version and all later ones have this value.
+// Indexes in a list mean nothing here.
+func TestEachValueOfTheSceneHasItsVersion(t *testing.T) {
 	rec := scene(t)
 	lives := map[int64][]history.Version{}
 	for v, err := range rec.Versions(t.Context(), history.Query{}) {
