@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// blockRecords ends a block: with 256 objects zstd has seen what there is to see in objects of a kind.
+	// blockRecords ends a block: after 256 objects of a kind, more objects hardly improve compression.
 	blockRecords = 256
-	// blockBytes ends a block of large objects, so that several can be held in memory.
+	// blockBytes ends a block of large objects, so that memory can hold several blocks.
 	blockBytes = 4 << 20
-	// MaxBlock bounds what a block may decode to: one object can be longer than blockBytes.
+	// MaxBlock bounds the decoded size of a block: one object can be longer than blockBytes.
 	MaxBlock = 1 << 30
 
-	// A zstd frame is a row of zstd's own blocks. The shortest has 4 bytes, and none decodes to more than 128 KiB.
+	// A zstd frame consists of zstd's own blocks. The shortest has 4 bytes, and none decodes to more than 128 KiB.
 	shortestPart = 4
 	largestPart  = 128 << 10
-	// undeclared is below what the encoder declares the size of.
+	// undeclared bounds the size of a frame without a declared size: the encoder declares larger sizes.
 	undeclared = 256
 
-	// The first byte says what a block is, and in which form.
+	// The first byte gives the kind of a block, and its format.
 	kindRecords   = 0x11
 	kindDirectory = 0x12
 )
 
-// A Record is one object that was live.
+// A Record is an object that was live.
 type Record struct {
 	ObjectID             int64
 	Seq                  int64 // of its last delta
@@ -41,13 +41,13 @@ type Record struct {
 	Doc                  patch.Doc
 }
 
-// A Key is what records are sorted by.
+// A Key is the sort key of a record.
 type Key struct {
 	Stream          int32
 	Namespace, Name string
 }
 
-// Key gives the record's.
+// Key returns the key of the record.
 func (r *Record) Key() Key { return Key{r.Stream, r.Namespace, r.Name} }
 
 // Compare orders keys.
@@ -55,16 +55,16 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Stream, other.Stream), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
 }
 
-// ErrBlock says that bytes are no block.
+// ErrBlock says that bytes are not a block.
 var ErrBlock = errors.New("not a block of a checkpoint")
 
-// An encoder makes blocks.
+// An encoder encodes blocks.
 type encoder struct {
 	zstd  *zstd.Encoder
 	plain []byte
 }
 
-// newEncoder makes an encoder. It needs no closing.
+// newEncoder returns an encoder. It needs no Close.
 func newEncoder() *encoder {
 	writer, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
@@ -110,10 +110,10 @@ func appendText[T string | patch.Doc](b []byte, text T) []byte {
 	return append(b, text...)
 }
 
-// A Decoder reads blocks.
+// A Decoder decodes blocks.
 type Decoder struct{ zstd *zstd.Decoder }
 
-// NewDecoder makes a decoder. It needs no closing.
+// NewDecoder returns a Decoder. Close frees its memory.
 func NewDecoder() *Decoder {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBlock), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -122,10 +122,10 @@ func NewDecoder() *Decoder {
 	return &Decoder{zstd: decoder}
 }
 
-// Close frees its memory.
+// Close frees the memory of the decoder.
 func (d *Decoder) Close() { d.zstd.Close() }
 
-// Block decodes records. Their documents share memory. The error wraps ErrBlock. Digests are not compared.
+// Block decodes records. Their documents share memory. The error wraps ErrBlock. Block does not compare digests.
 func (d *Decoder) Block(data []byte) ([]Record, error) {
 	r, n, err := d.open(data, kindRecords)
 	if err != nil {
@@ -164,14 +164,14 @@ func (d *Decoder) Directory(data []byte) ([]Key, error) {
 	return keys, r.end()
 }
 
-// The least bytes of a record and a key. With them an impossible number of records is refused.
+// These are the least sizes of a record and of a key in bytes. With them, the decoder bounds its first allocation.
 const (
 	minRecord = 3 + 5 + 16 + 1
 	minKey    = 3
 )
 
-// decodedSize is the size that the data declares, or the largest that needs no declaration. Data that is too short for what it
-// declares is refused: the memory is allocated before the first byte is decoded.
+// decodedSize returns the size that the data declares, or the largest size that needs no declaration. It refuses data that
+// is too short for the declared size, because the decoder allocates the memory before it decodes the first byte.
 func decodedSize(data []byte) (uint64, error) {
 	var header zstd.Header
 	if err := header.Decode(data); err != nil {
@@ -197,13 +197,13 @@ func (d *Decoder) open(data []byte, kind byte) (*reader, uint64, error) {
 		return nil, 0, fmt.Errorf("%w: %w", ErrBlock, err)
 	}
 	if len(plain) == 0 || plain[0] != kind {
-		return nil, 0, fmt.Errorf("%w: it begins in another way", ErrBlock)
+		return nil, 0, fmt.Errorf("%w: it has another kind", ErrBlock)
 	}
 	r := &reader{rest: plain[1:]}
 	return r, r.uvarint(), nil
 }
 
-// A reader takes values off a text until one cannot be had.
+// A reader reads values from bytes until it fails.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -242,13 +242,13 @@ func (r *reader) text() string { return string(r.bytes(r.uvarint())) }
 
 func (r *reader) end() error {
 	if r.failed || len(r.rest) > 0 {
-		return fmt.Errorf("%w: it is cut short, or goes on after its end", ErrBlock)
+		return fmt.Errorf("%w: it is truncated, or has bytes after its end", ErrBlock)
 	}
 	return nil
 }
 
-// covering gives the numbers of the blocks that can hold keys from one key to another, from the first keys of the blocks. The
-// directory is block 0, so the first with records has number 1.
+// covering returns the numbers of the blocks that can hold keys of a range, from the first keys of the blocks. The
+// directory is block 0, so the first block with records has number 1.
 func covering(first []Key, from, to Key) []int32 {
 	var blocks []int32
 	for i := range first {

@@ -24,7 +24,7 @@ func drawRecord(t *rapid.T) Record {
 	return r
 }
 
-func TestABlockDecodesToTheObjectsThatWereEncoded(t *testing.T) {
+func TestABlockDecodesToItsObjects(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,7 +45,7 @@ func TestABlockDecodesToTheObjectsThatWereEncoded(t *testing.T) {
 	})
 }
 
-func TestBytesThatAreNoBlockAreAnError(t *testing.T) {
+func TestBytesThatAreNotABlockAreRefused(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	whole := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}, {Name: "b", Doc: patch.Doc(`{"a":1}`)}})
@@ -63,13 +63,13 @@ func TestBytesThatAreNoBlockAreAnError(t *testing.T) {
 	require.ErrorIs(t, err, ErrBlock)
 }
 
-// declaring is a zstd frame that declares a size and holds three parts of rubbish.
+// declaring returns a zstd frame that declares a size and holds three invalid parts.
 func declaring(size uint32) []byte {
 	frame := binary.LittleEndian.AppendUint32([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x80, 0x00}, size)
 	return append(frame, "000\x05\xff\xff\x050000"...)
 }
 
-// allocated is how many bytes a function allocates.
+// allocated returns how many bytes a function allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -78,7 +78,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestABlockAllocatesNoMoreThanItsBytesCanHoldWhateverItDeclares(t *testing.T) {
+func TestADecoderAllocatesNoMoreThanTheBytesCanHold(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	sound := e.Block([]Record{{Name: "a", Doc: patch.Doc(`{}`)}})
@@ -96,7 +96,7 @@ func TestABlockAllocatesNoMoreThanItsBytesCanHoldWhateverItDeclares(t *testing.T
 	}
 }
 
-func TestABlockThatCompressesBestOfAllIsDecoded(t *testing.T) {
+func TestAHighlyCompressedBlockIsDecoded(t *testing.T) {
 	e, d := newEncoder(), NewDecoder()
 	defer d.Close()
 	for _, size := range []int{0, 100, 255, 256, 1 << 10, 64 << 20} {
@@ -118,7 +118,7 @@ func FuzzAnythingDecodesOrIsAnError(f *testing.F) {
 	})
 }
 
-func TestCoveringBlocksHoldEveryKeyOfARange(t *testing.T) {
+func TestCoveringReturnsEveryBlockOfARange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.Custom(func(t *rapid.T) Key {
 			return Key{rapid.Int32Range(1, 3).Draw(t, "stream"), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "ns"), rapid.StringN(0, 2, 2).Draw(t, "name")}

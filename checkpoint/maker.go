@@ -13,25 +13,25 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Options of a Maker. Zero values mean the defaults.
+// Options are the options of a Maker. Zero values mean the defaults.
 type Options struct {
-	// EveryDeltas is after how many deltas the next checkpoint is made. 0 means Interval.
+	// EveryDeltas is the number of deltas between two checkpoints; 0 means Interval.
 	EveryDeltas int64
-	// CheckEvery is how often Run looks whether one is due; 0 means a minute.
+	// CheckEvery is how often Run checks whether a checkpoint is due; 0 means a minute.
 	CheckEvery time.Duration
-	// Busy is which part of the time MakeOne may work, while it makes blocks; 0 means half. 1 is without a rest.
+	// Busy is the share of the time in which MakeOne works; 0 means half. At 1 it does not rest.
 	Busy float64
-	// Hold says that living objects are being stored anew. A checkpoint has to wait, since it would copy texts from before the new
-	// rules of redaction. Nil: nothing is.
+	// Hold reports whether the recorder is storing living objects again under new redaction rules. A checkpoint must wait
+	// for that, because it would copy the old texts. Nil means never.
 	Hold func() bool
-	// Log gets the errors that Run cannot return; nil means none.
+	// Log receives the errors that Run cannot return; nil discards them.
 	Log *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// A Maker makes the checkpoints of a cluster, and drops those before the record's first day. It needs one connection
-// that may read the record and may insert into and delete from checkpoints and checkpoint_blocks: the writer's role.
+// A Maker makes the checkpoints of a cluster, and deletes those before the record's first day. It needs one connection that
+// may read the record, and insert into and delete from checkpoints and checkpoint_blocks. The writer's role may do that.
 type Maker struct {
 	pool    *pgxpool.Pool
 	cluster int32
@@ -39,10 +39,11 @@ type Maker struct {
 	options Options
 }
 
-// Session is what the session of a recorder's Maker is called in pg_stat_activity. It is idle in transaction while it rests.
+// Session is the application name of a Maker's session in pg_stat_activity. It is idle in transaction while the Maker
+// rests.
 const Session = "kuberewind checkpoints"
 
-// NewMaker makes a Maker for the cluster of that number. It works through a pool of its owner's.
+// NewMaker returns a Maker for the cluster with that number. It uses the caller's pool, which the caller closes.
 func NewMaker(pool *pgxpool.Pool, cluster int32, source Source, o Options) *Maker {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = time.Minute
@@ -62,8 +63,8 @@ func NewMaker(pool *pgxpool.Pool, cluster int32, source Source, o Options) *Make
 	return &Maker{pool: pool, cluster: cluster, source: source, options: o}
 }
 
-// Run makes a checkpoint whenever one is due, until ctx ends, which is no error. A failure is logged, and tried again later:
-// without checkpoints nothing is wrong, only slower.
+// Run makes a checkpoint whenever one is due, until ctx ends. It then returns nil. Run logs a failure and retries later.
+// Without checkpoints, answers are the same, but slower.
 func (m *Maker) Run(ctx context.Context) error {
 	ticker := time.NewTicker(m.options.CheckEvery)
 	defer ticker.Stop()
@@ -85,12 +86,12 @@ func (m *Maker) makeDue(ctx context.Context) error {
 		return err
 	}
 	if m.options.Hold() {
-		m.options.Log.DebugContext(ctx, "a checkpoint is due, and waits until what lives is stored anew")
+		m.options.Log.DebugContext(ctx, "a checkpoint is due; it waits until the living objects are stored again")
 		return nil
 	}
 	info, err := m.MakeOne(ctx)
 	if errors.Is(err, ErrNothingNew) {
-		return nil // Two recorders, for as long as one of them does not know yet that the other has taken over.
+		return nil // Two recorders may run until the former leader notices that the other one took over.
 	}
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (m *Maker) Due(ctx context.Context) (bool, error) {
 		) p ON true
 		WHERE h.cluster = $1`, m.cluster).Scan(&since, &live)
 	if err != nil {
-		return false, fmt.Errorf("look whether a checkpoint is due: %w", err)
+		return false, fmt.Errorf("check whether a checkpoint is due: %w", err)
 	}
 	every := m.options.EveryDeltas
 	if every == 0 {
@@ -119,15 +120,15 @@ func (m *Maker) Due(ctx context.Context) (bool, error) {
 	return since >= every, nil
 }
 
-// ErrNothingNew says that there is a checkpoint at the end of the record already, or that another has made it meanwhile.
-var ErrNothingNew = errors.New("there is a checkpoint of this seq already")
+// ErrNothingNew says that a checkpoint of the last seq exists already, or that another Maker made it meanwhile.
+var ErrNothingNew = errors.New("a checkpoint of this seq exists already")
 
-// MakeOne makes a checkpoint of the end of the record, from the newest usable one and the deltas after it. Everything is read
-// back and compared before the checkpoint is announced, in the one transaction that holds all of it. The error is
-// ErrNothingNew, one of the Source's, or one of the database's.
+// MakeOne makes a checkpoint of the end of the record, from the newest usable checkpoint and the later deltas. One
+// transaction holds all of it. MakeOne reads everything back and compares it before it publishes the checkpoint. The error
+// is ErrNothingNew, an error of the Source, or an error of the database.
 func (m *Maker) MakeOne(ctx context.Context) (info Info, err error) {
 	err = pgx.BeginTxFunc(ctx, m.pool, pgx.TxOptions{BeginQuery: beginMaking}, func(tx pgx.Tx) error {
-		one := &making{
+		one := &builder{
 			maker: m, store: Store{DB: tx, Cluster: m.cluster}, tx: tx, encoder: newEncoder(), copied: make(map[int32]bool),
 		}
 		info, err = one.run(ctx)
@@ -143,11 +144,11 @@ func (m *Maker) MakeOne(ctx context.Context) (info Info, err error) {
 	return info, nil
 }
 
-// Prune deletes the checkpoints from before the oldest day of the record: nothing can be rebuilt there. All others are kept, since between two of them every
-// rebuild would take longer.
+// Prune deletes the checkpoints from before the oldest day of the record: no rebuild can use them. It keeps all others,
+// because every rebuild between two of them would take longer.
 func (m *Maker) Prune(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
-		var first *int64 // once: a day may be dropped between the statements
+		var first *int64 // read once: a day may be dropped between the statements
 		if err := tx.QueryRow(ctx, `SELECT min(first_seq) FROM kuberewind.record_days WHERE cluster = $1`, m.cluster).Scan(&first); err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (m *Maker) Prune(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("drop old checkpoints: %w", err)
+		return fmt.Errorf("delete old checkpoints: %w", err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// cluster is that of a Book.
+// cluster is the cluster of a Book.
 var cluster = history.Cluster{Number: 1, Name: "test"}
 
 func maker(pool *pgxpool.Pool, o checkpoint.Options) *checkpoint.Maker {
@@ -34,12 +34,12 @@ func maker(pool *pgxpool.Pool, o checkpoint.Options) *checkpoint.Maker {
 	return checkpoint.NewMaker(pool, cluster.Number, history.Of(pool, cluster).Source(), o)
 }
 
-// thing is a new object.
+// thing returns the delta of a new object.
 func thing(b *booktest.Shop, name string) postgres.Item {
 	return b.Delta(delta.Added, delta.SourceWatch, "things", name, "", `,"spec":1`)
 }
 
-// written is a record of some objects.
+// written returns a record of some objects.
 func written(t *testing.T, objects int) *booktest.Shop {
 	t.Helper()
 	b := booktest.NewShop(t)
@@ -52,7 +52,7 @@ func written(t *testing.T, objects int) *booktest.Shop {
 	return b
 }
 
-// seqs are those of the checkpoints on record, newest first.
+// seqs returns the seqs of the checkpoints on record, newest first.
 func seqs(t *testing.T, b *booktest.Shop) (found []int64) {
 	t.Helper()
 	infos, err := checkpoint.Store{DB: b.DB.Pool(t), Cluster: cluster.Number}.List(t.Context(), 1000, 1000)
@@ -86,7 +86,7 @@ func TestARecordWithoutDeltasHasNoCheckpoint(t *testing.T) {
 	require.NoError(t, m.Prune(t.Context()))
 }
 
-func TestCheckpointsAreMadeWhenTheyAreDue(t *testing.T) {
+func TestRunMakesACheckpointWhenItIsDue(t *testing.T) {
 	b := written(t, 5)
 	m := maker(b.DB.Pool(t), checkpoint.Options{EveryDeltas: 5})
 	due, err := m.Due(t.Context())
@@ -120,7 +120,7 @@ func TestACheckpointWaitsWhileASweepRuns(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- m.Run(ctx) }()
 	for range 3 {
-		<-asked // two times it was told to wait
+		<-asked // Hold made it wait twice
 	}
 	require.Empty(t, seqs(t, b))
 	hold.Store(false)
@@ -134,7 +134,7 @@ func TestACheckpointWaitsWhileASweepRuns(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestCheckpointsAreKeptAsLongAsTheRecordGoesBack(t *testing.T) {
+func TestPruneKeepsCheckpointsOfRemainingDays(t *testing.T) {
 	b := written(t, 3)
 	m := maker(b.DB.Pool(t), checkpoint.Options{})
 	var made []int64 // newest first
@@ -155,8 +155,8 @@ func TestCheckpointsAreKeptAsLongAsTheRecordGoesBack(t *testing.T) {
 	require.Equal(t, 2, blocks)
 }
 
-// The recorder's own connections are not left idle in a transaction for long, and a checkpoint rests within one.
-func TestACheckpointIsMadeAlsoWhereItRestsForLong(t *testing.T) {
+// The recorder's connections end a transaction that is idle for long, but a checkpoint rests within one.
+func TestACheckpointMayRestForLong(t *testing.T) {
 	b := written(t, 600) // three blocks
 	config, err := pgxpool.ParseConfig(b.DB.URL())
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func blocked(t *testing.T, b *booktest.Shop) {
 	}, 5*time.Minute, 10*time.Millisecond)
 }
 
-func TestTheLaterOfTwoMakersHasNothingToDo(t *testing.T) {
+func TestTheSecondOfTwoMakersFindsNothingNew(t *testing.T) {
 	b := written(t, 5)
 	tx, err := b.DB.Pool(t).Begin(t.Context())
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestTheLaterOfTwoMakersHasNothingToDo(t *testing.T) {
 	require.ErrorIs(t, <-done, checkpoint.ErrNothingNew)
 }
 
-func TestACheckpointSeesTheRecordOnlyWhenAnErasureIsOver(t *testing.T) {
+func TestACheckpointReadsTheRecordAfterAnErasure(t *testing.T) {
 	b := written(t, 5)
 	tx, err := b.DB.Pool(t).Begin(t.Context())
 	require.NoError(t, err)

@@ -11,25 +11,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrUnusable says that a checkpoint is not what was written. Its content was derived, so nothing is lost.
-var ErrUnusable = errors.New("it is not what was written")
+// ErrUnusable says that a checkpoint differs from what its Maker wrote. No data is lost, because a checkpoint is derived.
+var ErrUnusable = errors.New("it differs from what was written")
 
-// A Scope says of which objects a checkpoint is read. The zero value is the whole cluster.
+// A Scope selects the objects to read from a checkpoint. The zero value is the whole cluster.
 type Scope struct {
 	Streams   []int32 // nil means all
-	Namespace string  // "" means all; it counts only beside Streams
+	Namespace string  // "" means all; it counts only together with Streams
 }
 
 // A Saved is a checkpoint whose blocks were compared with their digests.
 type Saved struct {
 	Info   Info
 	First  []Key   // of each block with records
-	Blocks []int32 // those that the scope needs
+	Blocks []int32 // the blocks that the scope needs
 
 	store Store
 }
 
-// Open compares the blocks that a scope needs with their digests, on the server, and the rest by their number and digest on record.
+// Open compares the blocks that a scope needs with their digests, on the server. It checks the other blocks only by their
+// number and their digest on record.
 func (s Store) Open(ctx context.Context, info Info, scope Scope) (*Saved, error) {
 	found := &Saved{Info: info, store: s}
 	if err := s.complete(ctx, &info); err != nil {
@@ -62,7 +63,7 @@ func (s Store) Open(ctx context.Context, info Info, scope Scope) (*Saved, error)
 	return found, nil
 }
 
-// complete checks that all blocks are there.
+// complete checks that all blocks exist.
 func (s Store) complete(ctx context.Context, info *Info) error {
 	rows, err := s.DB.Query(ctx, `
 		SELECT block, objects, digest FROM kuberewind.record_checkpoint_blocks WHERE cluster = $1 AND checkpoint = $2 ORDER BY block`,
@@ -85,11 +86,11 @@ func (s Store) complete(ctx context.Context, info *Info) error {
 	case err != nil:
 		return fmt.Errorf("read checkpoint %d: %w", info.Seq, err)
 	case blocks != info.Blocks || !inOrder:
-		return fmt.Errorf("%w: %d of %d blocks are there", ErrUnusable, blocks, info.Blocks)
+		return fmt.Errorf("%w: %d of %d blocks exist", ErrUnusable, blocks, info.Blocks)
 	case sum != info.Objects:
 		return fmt.Errorf("%w: its blocks have %d objects, and not %d", ErrUnusable, sum, info.Objects)
 	case !bytes.Equal(all.Sum(nil), info.Digest):
-		return fmt.Errorf("%w: the digests of its blocks are others", ErrUnusable)
+		return fmt.Errorf("%w: the digests of its blocks differ", ErrUnusable)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (s *Saved) Block(ctx context.Context, block int32) ([]byte, error) {
 	return data, nil
 }
 
-// Each reads the blocks that the scope needs, in their order, each compared with its digest.
+// Each calls use with the blocks that the scope needs, in order. It compares each block with its digest first.
 func (s *Saved) Each(ctx context.Context, use func(data []byte) error) error {
 	rows, err := s.store.DB.Query(ctx, `
 		SELECT block, data, digest FROM kuberewind.record_checkpoint_blocks
@@ -141,7 +142,7 @@ func (s *Saved) Each(ctx context.Context, use func(data []byte) error) error {
 	return rows.Err()
 }
 
-// needed gives the blocks that hold objects of a scope.
+// needed returns the blocks that hold objects of a scope.
 func needed(first []Key, scope Scope) []int32 {
 	if scope.Streams == nil {
 		blocks := make([]int32, len(first))

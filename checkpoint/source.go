@@ -7,29 +7,31 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Source is the record that checkpoints are made of. A Maker asks it within its own transaction, so all answers are of one state.
+// A Source reads the record for a Maker. The Maker calls it within its own transaction, so all results come from one state.
 type Source interface {
-	// End says where the record ends. A record without deltas is an error.
+	// End returns where the record ends. A record without deltas is an error.
 	End(ctx context.Context, tx pgx.Tx) (End, error)
-	// Lives gives objects without their versions, in any order: those with the numbers, or all that live at a seq if ids is nil.
+	// Lives returns objects without their versions, in any order: those with these numbers, or all that live at a seq if
+	// ids is nil.
 	Lives(ctx context.Context, tx pgx.Tx, at int64, ids []int64) ([]*Record, error)
-	// Fold gives objects their versions at a seq, from the deltas alone. A damaged object gets no Doc, and its first seq.
+	// Fold sets the versions of objects at a seq, from the deltas alone. A damaged object gets no Doc, and its first seq.
 	Fold(ctx context.Context, tx pgx.Tx, at int64, objects []*Record) error
-	// Tail gives what the deltas after one seq and up to another say, by ObjectID.
+	// Tail returns the changes after one seq and up to another, by ObjectID.
 	Tail(ctx context.Context, tx pgx.Tx, after, upTo int64) (map[int64]Change, error)
 }
 
-// An End is where a record ends.
+// An End is the end of a record.
 type End struct {
 	FirstSeq, Seq int64            // first and last delta
 	ObservedAt    time.Time        // of Seq
 	Streams       map[int32]string // newest resource version of each stream
 }
 
-// A Change is what the deltas after a checkpoint say of an object.
+// A Change holds the deltas of an object after a checkpoint.
 type Change interface {
 	// Dead reports whether the object was deleted.
 	Dead() bool
-	// Apply gives the object its last version. After an error the object is as before, and Source.Fold finds what it can.
+	// Apply sets the last version of an object. After an error the object is unchanged, and Source.Fold folds it as far as
+	// possible.
 	Apply(object *Record) error
 }

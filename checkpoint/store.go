@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A DB is what checkpoints are read through: a pool, a connection or a transaction.
+// A DB is a pool, a connection or a transaction.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// A Store is the checkpoints of a cluster.
+// A Store reads the checkpoints of a cluster.
 type Store struct {
 	DB      DB
 	Cluster int32 // its number in the record
@@ -33,7 +33,7 @@ type Info struct {
 	Streams    map[int32]string // newest resource version of each stream
 }
 
-// List gives the checkpoints up to a seq, newest first, and at most so many.
+// List returns at most limit checkpoints up to a seq, newest first.
 func (s Store) List(ctx context.Context, upTo, limit int64) ([]Info, error) {
 	rows, err := s.DB.Query(ctx, `
 		SELECT checkpoint, observed_at, made_at, objects, blocks, bytes, digest, streams
@@ -53,7 +53,7 @@ func (s Store) List(ctx context.Context, upTo, limit int64) ([]Info, error) {
 	return infos, nil
 }
 
-// Has reports whether there is a checkpoint of a seq.
+// Has reports whether a checkpoint of a seq exists.
 func (s Store) Has(ctx context.Context, seq int64) (there bool, err error) {
 	err = s.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kuberewind.record_checkpoints WHERE cluster = $1 AND checkpoint = $2)`, s.Cluster, seq).Scan(&there)
 	if err != nil {
@@ -62,35 +62,37 @@ func (s Store) Has(ctx context.Context, seq int64) (there bool, err error) {
 	return there, nil
 }
 
-// tailPerObject, beside leastDeltas, bounds the tail that is read to use a checkpoint. Folding an object from its deltas alone
-// costs as much as reading five to nine rows of a tail. (See go test ./history -run '^$' -bench Rebuild; the records of ./bench
-// are at five.)
+// tailPerObject, together with leastDeltas, bounds the tail that a rebuild reads to use a checkpoint. Folding an object
+// from its deltas alone costs as much as reading five to nine rows of a tail. (See go test ./history -run '^$' -bench
+// Rebuild; in the records of ./bench it is five.)
 const tailPerObject = 5
 
-// leastDeltas is an interval whose tail takes 0.6 s of CPU at most, however few the objects are. With 10,000, checkpoints were a fifth of the record of a small cluster.
+// leastDeltas is an interval whose tail takes at most 0.6 s of CPU, however few the objects are. At 10,000, checkpoints
+// were a fifth of the record of a small cluster.
 const leastDeltas = 20_000
 
-// Interval is the number of deltas between two checkpoints for a number of living objects: three for every two, and
-// at least 20,000.
+// Interval returns the number of deltas between two checkpoints for a number of living objects. It is one and a half times
+// their number, and at least 20,000.
 //
-// It balances the cost of checkpoints against the time of a rebuild. There, an object of the checkpoint takes some 10 µs of CPU
-// and a delta after it 30. On average three deltas for every four objects follow the checkpoint.
+// It balances the cost of checkpoints against the time of a rebuild. A rebuild takes some 10 µs of CPU for an object of the
+// checkpoint, and 30 for a delta after it. On average three deltas for every four objects follow the checkpoint.
 //
-// For each delta, checkpoints add at most two thirds of the bytes of one object in a checkpoint (make bench, which also
-// compares half and twice the interval). Making them takes CPU in the same proportion. Unchanged blocks cost next to none.
+// For each delta, checkpoints add at most two thirds of the bytes of one object in a checkpoint. (See make bench, which
+// also compares half and twice the interval.) Making them takes CPU in the same proportion. Unchanged blocks cost next to
+// nothing.
 func Interval(live int64) int64 { return max(leastDeltas, live*3/2) }
 
-// A Want says for what a checkpoint is opened.
+// A Want says for which rebuild to open a checkpoint.
 type Want struct {
-	UpTo  int64 // it is of this seq or an older one
-	First int64 // seq from which on the record has its deltas
-	Last  int64 // seq up to which the deltas after it are read
+	UpTo  int64 // the checkpoint has this seq or a lower one
+	First int64 // first seq of the record's deltas
+	Last  int64 // last seq of the deltas to read after it
 	Scope Scope
-	// Unusable must be set. It is told of checkpoints that are not what was written, and are passed over.
+	// Unusable is called with each checkpoint that Newest skips because it is damaged. It must be set.
 	Unusable func(Info, error)
 }
 
-// Newest opens the newest usable checkpoint, or gives nil if the deltas alone are the better way.
+// Newest opens the newest usable checkpoint. It returns nil if a rebuild from the deltas alone is better.
 func (s Store) Newest(ctx context.Context, w Want) (*Saved, error) {
 	for {
 		infos, err := s.List(ctx, w.UpTo, 1)
@@ -99,7 +101,7 @@ func (s Store) Newest(ctx context.Context, w Want) (*Saved, error) {
 		}
 		info := infos[0]
 		if info.Seq < w.First-1 {
-			return nil, nil // The deltas after it were dropped in part, and an older one is no better.
+			return nil, nil // The deltas after it were dropped in part. An older checkpoint is no better.
 		}
 		if w.Last-info.Seq > tailPerObject*info.Objects+leastDeltas {
 			return nil, nil

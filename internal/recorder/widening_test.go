@@ -209,7 +209,7 @@ func TestNoCheckpointHoldsAHiddenValueOfAResourceNoLongerFollowed(t *testing.T) 
 	close(s.recorder().progress.recording)
 	line := lines.next(t)
 	require.Zero(t, s.checkpointsWithout(canary))
-	require.Contains(t, line, `"a checkpoint is due, and waits`)
+	require.Contains(t, line, `"a checkpoint is due; it waits`)
 
 	s.Await()
 	s.run(s.recorder().makeCheckpoints) // A new maker checks at once.

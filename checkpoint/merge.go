@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// fromCheckpoint merges a checkpoint with what the deltas after it say. Both are in the order of blocks. A block in which nothing changed is
-// copied as it is.
-func (m *making) fromCheckpoint(ctx context.Context, from *Saved) error {
+// fromCheckpoint merges an earlier checkpoint with the deltas after it. Both are in the order of blocks. If no object in a
+// block changed, it copies the block.
+func (m *builder) fromCheckpoint(ctx context.Context, from *Saved) error {
 	tail, err := m.maker.source.Tail(ctx, m.tx, from.Info.Seq, m.end.Seq)
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (m *making) fromCheckpoint(ctx context.Context, from *Saved) error {
 	if err != nil {
 		return err
 	}
-	known := len(changed) == len(tail) // or a life is missing, and with it what block it is in
+	known := len(changed) == len(tail) // otherwise a life is missing, and its block is unknown
 	born := slices.DeleteFunc(slices.Clone(changed), func(r *Record) bool { return r.ObjectID <= from.Info.Seq || tail[r.ObjectID].Dead() })
 	large, err := m.largeBlocks(ctx, from)
 	if err != nil {
@@ -51,18 +51,18 @@ func (m *making) fromCheckpoint(ctx context.Context, from *Saved) error {
 	return nil
 }
 
-// anyWithin reports whether one of lives, sorted, can be in the block with an index.
+// anyWithin reports whether one of these lives, which are sorted, can be in the block with this index.
 func anyWithin(lives []*Record, first []Key, i int) bool {
 	n, _ := slices.BinarySearchFunc(lives, first[i], func(r *Record, k Key) int { return r.Key().Compare(k) })
 	return n < len(lives) && (i+1 == len(first) || lives[n].Key().Compare(first[i+1]) <= 0)
 }
 
-// copiedBytes is from how many bytes on a block is worth being copied though it has few objects.
+// copiedBytes is the size from which a block is copied even if it has few objects.
 const copiedBytes = blockBytes / 64
 
-// largeBlocks finds the blocks that are worth copying. Small ones are joined with the records before, or checkpoints would fall
-// to pieces.
-func (m *making) largeBlocks(ctx context.Context, from *Saved) (map[int32]bool, error) {
+// largeBlocks finds the blocks that are large enough to copy. Small blocks are merged with the records before them;
+// otherwise checkpoints would consist of ever smaller blocks.
+func (m *builder) largeBlocks(ctx context.Context, from *Saved) (map[int32]bool, error) {
 	rows, err := m.tx.Query(ctx, `
 		SELECT block FROM kuberewind.record_checkpoint_blocks
 		WHERE cluster = $1 AND checkpoint = $2 AND (objects >= $3 OR octet_length(data) >= $4)`,
@@ -79,8 +79,8 @@ func (m *making) largeBlocks(ctx context.Context, from *Saved) (map[int32]bool, 
 	return large, err
 }
 
-// copyBlock copies a block, whose digest was compared with its data in this transaction.
-func (m *making) copyBlock(ctx context.Context, from *Saved, number int32) error {
+// copyBlock copies a block. This transaction has compared the block's data with its digest.
+func (m *builder) copyBlock(ctx context.Context, from *Saved, number int32) error {
 	if err := m.flush(ctx); err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (m *making) copyBlock(ctx context.Context, from *Saved, number int32) error
 	return m.rest(ctx)
 }
 
-// mergeBlock adds the objects of a block, and those born between; it returns those born later.
-func (m *making) mergeBlock(ctx context.Context, decoder *Decoder, from *Saved, number int32, tail map[int64]Change, born []*Record) ([]*Record, error) {
+// mergeBlock adds the objects of a block, and the new objects between them. It returns the new objects after the block.
+func (m *builder) mergeBlock(ctx context.Context, decoder *Decoder, from *Saved, number int32, tail map[int64]Change, born []*Record) ([]*Record, error) {
 	data, err := from.Block(ctx, number)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (m *making) mergeBlock(ctx context.Context, decoder *Decoder, from *Saved, 
 	return born, nil
 }
 
-// addSaved adds an object of the checkpoint before. A nil change says that no delta touches it.
-func (m *making) addSaved(ctx context.Context, r *Record, changed Change) error {
+// addSaved adds an object of the earlier checkpoint. A nil change says that no delta touches it.
+func (m *builder) addSaved(ctx context.Context, r *Record, changed Change) error {
 	switch {
 	case changed == nil && len(r.Doc) == 0:
 		return m.addFolded(ctx, r)
@@ -138,20 +138,21 @@ func (m *making) addSaved(ctx context.Context, r *Record, changed Change) error 
 	return m.addChanged(ctx, r, changed)
 }
 
-// addBorn adds an object that is younger than the checkpoint before. Its text is not kept beyond its block: the record of it is needed until the last one.
-func (m *making) addBorn(ctx context.Context, r *Record, tail map[int64]Change) error {
+// addBorn adds an object that is younger than the earlier checkpoint. It copies the record, so that the text is freed after
+// its block: the caller keeps the record until the last block.
+func (m *builder) addBorn(ctx context.Context, r *Record, tail map[int64]Change) error {
 	object := *r
 	return m.addChanged(ctx, &object, tail[r.ObjectID])
 }
 
-func (m *making) addChanged(ctx context.Context, r *Record, changed Change) error {
+func (m *builder) addChanged(ctx context.Context, r *Record, changed Change) error {
 	if err := changed.Apply(r); err != nil {
 		return m.addFolded(ctx, r) // step by step, from the deltas alone
 	}
 	return m.add(ctx, r)
 }
 
-func (m *making) addFolded(ctx context.Context, r *Record) error {
+func (m *builder) addFolded(ctx context.Context, r *Record) error {
 	if err := m.fold(ctx, r); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A making is one checkpoint on its way.
-type making struct {
+// A builder builds one checkpoint.
+type builder struct {
 	maker        *Maker
 	store        Store
 	tx           pgx.Tx
@@ -29,13 +29,13 @@ type making struct {
 	began        time.Time
 }
 
-// beginMaking begins the transaction. After a long tail the transaction rests for longer than the recorder's pool allows. Both
-// statements are one message, so nothing is idle before the limit is off.
+// beginMaking begins the transaction. After a long tail, the transaction rests for longer than the recorder's pool allows.
+// Both statements are one message, so the session is not idle before the limit is off.
 const beginMaking = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
 
-func (m *making) run(ctx context.Context) (Info, error) {
-	// An erasure waits for this lock, and this waits for an erasure before it reads. So an erased value does not come back in a
-	// checkpoint. The queries of one connection are planned for their parameters here too.
+func (m *builder) run(ctx context.Context) (Info, error) {
+	// An erasure waits for this lock, and this transaction waits for a running erasure before it reads. So an erased value
+	// does not come back in a checkpoint. This connection also plans its queries for their actual parameters.
 	if _, err := m.tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off;
 		LOCK TABLE kuberewind.checkpoints IN ROW EXCLUSIVE MODE`); err != nil {
 		return m.info, err
@@ -64,7 +64,7 @@ func (m *making) run(ctx context.Context) (Info, error) {
 	return m.info, err
 }
 
-func (m *making) start(ctx context.Context) (err error) {
+func (m *builder) start(ctx context.Context) (err error) {
 	if m.end, err = m.maker.source.End(ctx, m.tx); err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (m *making) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// fromDeltas makes a checkpoint where there is none to begin with: block by block, each folded from its deltas.
-func (m *making) fromDeltas(ctx context.Context) error {
+// fromDeltas makes a checkpoint without an earlier one: it folds each block from the deltas.
+func (m *builder) fromDeltas(ctx context.Context) error {
 	lives, err := m.lives(ctx, nil)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (m *making) fromDeltas(ctx context.Context) error {
 			return err
 		}
 		for i, r := range chunk {
-			chunk[i] = nil // its text is not kept beyond its block
+			chunk[i] = nil // so that its text is freed after its block
 			if err := m.add(ctx, r); err != nil {
 				return err
 			}
@@ -99,8 +99,8 @@ func (m *making) fromDeltas(ctx context.Context) error {
 	return nil
 }
 
-// lives gives objects in the order of blocks: all that are live, or those of the numbers.
-func (m *making) lives(ctx context.Context, ids []int64) ([]*Record, error) {
+// lives returns objects in the order of blocks: those with these numbers, or all that are live if ids is nil.
+func (m *builder) lives(ctx context.Context, ids []int64) ([]*Record, error) {
 	lives, err := m.maker.source.Lives(ctx, m.tx, m.end.Seq, ids)
 	if err != nil {
 		return nil, err
@@ -109,13 +109,13 @@ func (m *making) lives(ctx context.Context, ids []int64) ([]*Record, error) {
 	return lives, nil
 }
 
-// fold folds objects from their deltas. A damaged object has no text: a rebuild from the checkpoint finds it wrong, and reads
+// fold folds objects from their deltas. A damaged object has no text: a rebuild from the checkpoint notices that, and reads
 // the deltas itself.
-func (m *making) fold(ctx context.Context, objects ...*Record) error {
+func (m *builder) fold(ctx context.Context, objects ...*Record) error {
 	return m.maker.source.Fold(ctx, m.tx, m.end.Seq, objects)
 }
 
-func (m *making) add(ctx context.Context, r *Record) error {
+func (m *builder) add(ctx context.Context, r *Record) error {
 	m.pending = append(m.pending, *r)
 	m.pendingBytes += len(r.Doc)
 	if len(m.pending) < blockRecords && m.pendingBytes < blockBytes {
@@ -125,7 +125,7 @@ func (m *making) add(ctx context.Context, r *Record) error {
 }
 
 // flush writes a block, and rests.
-func (m *making) flush(ctx context.Context) error {
+func (m *builder) flush(ctx context.Context) error {
 	if len(m.pending) == 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (m *making) flush(ctx context.Context) error {
 	return m.rest(ctx)
 }
 
-func (m *making) rest(ctx context.Context) error {
+func (m *builder) rest(ctx context.Context) error {
 	busy := m.maker.options.Busy
 	if busy == 1 {
 		return nil
@@ -158,7 +158,7 @@ func (m *making) rest(ctx context.Context) error {
 	return nil
 }
 
-func (m *making) insert(ctx context.Context, number, objects int, data []byte) (digest []byte, err error) {
+func (m *builder) insert(ctx context.Context, number, objects int, data []byte) (digest []byte, err error) {
 	sum := sha256.Sum256(data)
 	_, err = m.tx.Exec(ctx, `
 		INSERT INTO kuberewind.checkpoint_blocks (cluster, checkpoint, block, objects, digest, data) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -171,8 +171,8 @@ func (m *making) insert(ctx context.Context, number, objects int, data []byte) (
 	return sum[:], nil
 }
 
-// finish writes the directory, reads everything back, and announces the checkpoint.
-func (m *making) finish(ctx context.Context) error {
+// finish writes the directory, reads everything back, and publishes the checkpoint.
+func (m *builder) finish(ctx context.Context) error {
 	directory, err := m.insert(ctx, 0, 0, m.encoder.Directory(m.first))
 	if err != nil {
 		return err
@@ -193,9 +193,9 @@ func (m *making) finish(ctx context.Context) error {
 	return err
 }
 
-// readBack compares the database with what was written: the blocks with their digests, and each object of new blocks with its
-// own. Copied blocks were compared when they were new.
-func (m *making) readBack(ctx context.Context) error {
+// readBack compares the database with what the builder wrote: the blocks with their digests, and each object of new blocks
+// with its own digest. Copied blocks were compared when they were new.
+func (m *builder) readBack(ctx context.Context) error {
 	found, err := m.store.Open(ctx, m.info, Scope{})
 	if err != nil {
 		return err
