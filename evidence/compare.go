@@ -7,12 +7,12 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// changes are the paths in which two versions differ, without those that the server writes by itself.
+// changes are the paths in which two versions differ, except those that the server writes by itself.
 type changes struct {
 	written, removed []path
 }
 
-// compare goes as deep as an entry of either version does: what no entry divides is one path.
+// compare descends as deep as an entry of either version. A value that no entry divides is one path.
 func compare(before, after patch.Doc, entries ...[]entry) *changes {
 	known, c := new(fieldSet), new(changes)
 	for _, e := range slices.Concat(entries...) {
@@ -32,14 +32,14 @@ func (c *changes) differ(p path, before, after patch.Doc, known *fieldSet) {
 	case after == nil:
 		c.removed = append(c.removed, slices.Clone(p))
 	case string(before) == "{}" || string(before) == "[]":
-		// An empty map is owned as a map, and says nothing of what is put into it.
+		// An empty map is owned as a map. That says nothing about its later members.
 		c.written = append(c.written, append(slices.Clone(p), unowned))
 	default:
 		c.written = append(c.written, slices.Clone(p))
 	}
 }
 
-// unowned is a key that no set has.
+// unowned is a key that no set contains.
 const unowned = "?"
 
 // bookkeeping reports whether the server writes a path by itself.
@@ -47,7 +47,8 @@ func bookkeeping(p path) bool {
 	return len(p) == 2 && p[0] == "f:metadata" && (p[1] == "f:managedFields" || p[1] == "f:resourceVersion" || p[1] == "f:generation")
 }
 
-// mixed reports whether both values are of a form, or one is and the other is missing. An empty one that appears or goes is a leaf.
+// mixed reports whether both values have a form, or one has it and the other is missing. If only an empty value appears or
+// disappears, it is a leaf value.
 func mixed(is func(patch.Doc) bool, before, after patch.Doc) bool {
 	return (before == nil || is(before)) && (after == nil || is(after)) && len(before)+len(after) > len("{}")
 }
@@ -67,7 +68,7 @@ func (c *changes) members(p path, before, after patch.Doc, known *fieldSet) {
 	}
 }
 
-// elements compares lists by the keys of their elements. A list that cannot be divided so is written by nobody known.
+// elements compares lists by the keys of their elements. If a list cannot be divided by keys, no entry owns its change.
 func (c *changes) elements(p path, before, after patch.Doc, known *fieldSet) {
 	was, ok := keyed(before, known)
 	is, both := keyed(after, known)
@@ -85,7 +86,7 @@ func (c *changes) elements(p path, before, after patch.Doc, known *fieldSet) {
 	}
 }
 
-// keyed is false if an element has no key, or two have the same.
+// keyed returns the elements by their keys. It returns false if an element has no key, or if two have the same key.
 func keyed(list patch.Doc, known *fieldSet) (map[string]patch.Doc, bool) {
 	elements := map[string]patch.Doc{}
 	for _, value := range patch.Members(list) {

@@ -1,7 +1,7 @@
-// Package evidence judges who wrote a version of an object, from managedFields alone. It names a field manager only if the version
-// proves it. It does no I/O and keeps no state.
+// Package evidence finds the writer of a version of an object, from managedFields alone. It names a field manager only if the
+// version proves it. It does no I/O and keeps no state.
 //
-// The rules, in their order:
+// These rules apply in this order:
 //
 //	version                                          verdict
 //	not from a watch, or in an open gap              none
@@ -19,21 +19,21 @@
 // An entry is a candidate in these cases:
 //
 //   - It is new, and owns a path that the version added or replaced.
-//   - Its time is later than before, and it owns such a path. An apply that only removes owns none: its time must be within two seconds of
-//     the live observation.
+//   - Its time is later than before, and it owns such a path. An apply that only removes fields owns none: its time must be
+//     within two seconds of the live observation.
 //   - Its time is the same, and it owns such a path now that it did not own before.
 //
-// An entry is no candidate in these cases:
+// An entry is not a candidate in these cases:
 //
-//   - It is earlier than an entry of the version before: a stale file was applied.
+//   - Its time is before that of an entry of the previous version: a client applied a stale file.
 //   - Its name is before-first-apply or ancient-changes. The server makes these.
 //
-// The server does not date a change of managedFields alone: an apply that comes to own an existing value has no time. If
-// something is dated, a client wrote it into managedFields itself, perhaps out of a stale file. So such a version names nobody.
+// The server does not date a change of managedFields alone: an apply that comes to own an existing value has no time. If such a
+// change has a date, a client wrote managedFields itself, perhaps from a stale file. So the verdict for such a version is none.
 //
-// The owner owns every path that the version added or replaced, and is the only entry that does. No path was removed. It has the
-// object's newest time, which is within two seconds of the live observation. An element of a list is owned only by its own key. Nobody
-// proves to have written the condition DisruptionTarget so: the server writes it in an eviction, and leaves no trace.
+// The owner owns every path that the version added or replaced, and is the only entry that does. The version removed no path. The
+// owner's time is the newest in the object, and within two seconds of the live observation. An element of a list is owned only by
+// its own key. The condition DisruptionTarget proves no owner: the server writes it in an eviction without an entry.
 //
-// The hint is the one entry that vanished, if it owned every path that was removed. It is the former owner, perhaps not the remover.
+// The hint is the single entry that vanished, if it owned every removed path. It names the former owner, perhaps not the remover.
 package evidence

@@ -8,12 +8,12 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An entry is one of managedFields. A missing member is nil or zero.
+// An entry is an entry of managedFields. A missing member is nil or zero.
 type entry struct {
 	name, operation, version, subresource patch.Doc // strings
 	written                               time.Time
 	fields                                patch.Doc // fieldsV1
-	set                                   *fieldSet // of fields, read when it is asked for
+	set                                   *fieldSet // of fields; read when first needed
 }
 
 func entriesOf(doc patch.Doc) []entry {
@@ -49,7 +49,7 @@ func readEntry(text patch.Doc) (e entry) {
 	return e
 }
 
-// textOf is the text of a string, empty for what is none.
+// textOf returns the text of a JSON string, or "" for another value.
 func textOf(value patch.Doc) string {
 	text, _ := patch.Unquote(value)
 	return string(text)
@@ -70,13 +70,14 @@ func (e *entry) ofServer() bool {
 
 func (e *entry) applied() bool { return string(e.operation) == `"Apply"` }
 
-// same reports whether the server takes both for one entry.
+// same reports whether the server treats both as one entry.
 func (e *entry) same(other *entry) bool {
 	return bytes.Equal(e.name, other.name) && bytes.Equal(e.operation, other.operation) &&
 		bytes.Equal(e.version, other.version) && bytes.Equal(e.subresource, other.subresource)
 }
 
-// matching are the entries with the same key as e. A client of the subresource scale can make two of one key: one with a time, one without.
+// matching returns the entries with the same key as e. A client of the subresource scale can make two entries with one key:
+// one with a time, one without.
 func matching(entries []entry, e *entry) (found []*entry) {
 	for i := range entries {
 		if e.same(&entries[i]) {
@@ -86,7 +87,7 @@ func matching(entries []entry, e *entry) (found []*entry) {
 	return found
 }
 
-// among reports whether the entry is one of these, unchanged.
+// among reports whether the entry equals one of these.
 func (e *entry) among(old []*entry) bool {
 	return slices.ContainsFunc(old, func(o *entry) bool { return e.written.Equal(o.written) && bytes.Equal(e.fields, o.fields) })
 }
@@ -96,7 +97,7 @@ func (e *entry) later(old []*entry) bool {
 	return !slices.ContainsFunc(old, func(o *entry) bool { return !e.written.After(o.written) })
 }
 
-// newest is the latest time of the entries, zero if none has one.
+// newest returns the latest time of the entries, or zero.
 func newest(entries []entry) (last time.Time) {
 	for i := range entries {
 		if entries[i].written.After(last) {
@@ -120,7 +121,7 @@ func (e *entry) ownsAll(paths []path) bool {
 
 func (e *entry) ownsAny(paths []path) bool { return slices.ContainsFunc(paths, e.owns) }
 
-// took reports whether the entry owns a path now that none of these owned.
+// took reports whether the entry owns one of the paths that no old entry owned.
 func (e *entry) took(old []*entry, paths []path) bool {
 	return slices.ContainsFunc(paths, func(p path) bool {
 		return e.owns(p) && !slices.ContainsFunc(old, func(o *entry) bool { return o.owns(p) })

@@ -7,11 +7,11 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A path is the keys of FieldsV1 that lead to a field: f:NAME, k:KEYS or v:VALUE. A key of another form owns nothing.
+// A path holds the keys of FieldsV1 that lead to a field: f:NAME, k:KEYS or v:VALUE. A key of another form owns nothing.
 type path []string
 
-// A fieldSet is a set of fields in the form of FieldsV1, or the union of several. It is read once, and only as deep as was asked.
-// Nil owns nothing.
+// A fieldSet is a set of fields in the form of FieldsV1, or the union of several. It reads the text once, and only as deep
+// as needed. Nil owns nothing.
 type fieldSet struct {
 	unread []patch.Doc // objects that are not empty
 	leaf   bool        // a text was empty, or held "."
@@ -20,7 +20,7 @@ type fieldSet struct {
 	values bool     // the elements of a list are their own keys
 }
 
-// add makes the set a union with a text. A value that is no object is no set.
+// add adds the fields of a text. A value that is not an object has none.
 func (s *fieldSet) add(text patch.Doc) {
 	switch {
 	case !isObject(text):
@@ -35,7 +35,7 @@ func isObject(value patch.Doc) bool { return len(value) > 0 && value[0] == '{' }
 
 func isArray(value patch.Doc) bool { return len(value) > 0 && value[0] == '[' }
 
-// owns reports whether the set holds exactly this path.
+// owns reports whether the set contains exactly this path.
 func (s *fieldSet) owns(p path) bool {
 	for _, key := range p {
 		s = s.child(key)
@@ -55,7 +55,7 @@ func (s *fieldSet) child(key string) *fieldSet {
 	return s.below[key]
 }
 
-// granular reports whether the set names what lies below it.
+// granular reports whether the set names fields below its root.
 func (s *fieldSet) granular() bool {
 	if s == nil {
 		return false
@@ -73,7 +73,7 @@ func (s *fieldSet) read() {
 	s.unread = nil
 }
 
-// plain gives the key that a text between quotes spells.
+// plain returns the key that a JSON text without its quotes spells.
 func plain(key []byte) string {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key)
@@ -101,7 +101,7 @@ func (s *fieldSet) put(key string, text patch.Doc) {
 	s.values = s.values || strings.HasPrefix(key, "v:")
 }
 
-// element gives the key of an element of a list, "" if it has none.
+// element returns the key of an element of a list, "" if it has none.
 func (s *fieldSet) element(value patch.Doc) string {
 	if s.values {
 		return "v:" + string(value)

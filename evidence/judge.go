@@ -12,36 +12,36 @@ import (
 // Evidence says how a verdict is proved. The record stores its number.
 type Evidence int16
 
-// The evidence that there is, by its number in the record.
+// These are the kinds of evidence, by their number in the record.
 const (
 	Entry Evidence = iota + 1 // one entry of managedFields is new or later, or took a path
-	Owner                     // one entry owns all that was written
-	None                      // nothing proves who wrote
+	Owner                     // one entry owns every written path
+	None                      // nothing proves the writer
 )
 
-// A Version is what is judged.
+// A Version is the input of Judge.
 type Version struct {
-	Type     delta.Type   // of the delta: only Added and Updated are judged
-	Source   delta.Source // of the delta: only what a watch brought is judged
+	Type     delta.Type   // of the delta: Judge names a writer only for Added and Updated
+	Source   delta.Source // of the delta: Judge names a writer only for deltas of a watch
 	InGap    bool         // versions may be missing before this one
-	Live     bool         // Observed is when it happened, not when a recorder caught up
+	Live     bool         // Observed is the time of the change, not of a later recovery
 	Observed time.Time    // when the recorder saw it
 
-	Before patch.Doc // canonical text of the version before, nil if there is none
+	Before patch.Doc // canonical text of the previous version, nil if there is none
 	After  patch.Doc // canonical text
-	Patch  []byte    // RFC 6902, from Before to After; nil if there is none. It may leave out the resource version
+	Patch  []byte    // RFC 6902, from Before to After; nil if there is none. It may lack the resource version
 }
 
-// A Verdict says who wrote a version. Manager and Subresource are empty if Evidence is None.
+// A Verdict names the writer of a version. Manager and Subresource are empty if Evidence is None.
 type Verdict struct {
 	Manager, Subresource string
 	Evidence             Evidence
-	Hint                 string // manager that owned what was removed, "" if there is none
+	Hint                 string // former owner of the removed fields, "" if there is none
 }
 
 var unproved = Verdict{Evidence: None}
 
-// Judge applies the rules. It does not hold on to the texts.
+// Judge applies the rules. It does not keep the texts.
 func Judge(v Version) Verdict {
 	switch {
 	case v.Source != delta.SourceWatch || v.InGap || v.Type != delta.Added && v.Type != delta.Updated:
@@ -67,7 +67,7 @@ func compared(v Version) Verdict {
 	c := &comparison{Version: v, after: entriesOf(v.After)}
 	switch {
 	case !content:
-		return unproved // The server dates no such change. A client wrote managedFields, or nothing is dated.
+		return unproved // The server does not date such a change. Either a client wrote managedFields, or the change has no date.
 	case !touched:
 		return c.owner()
 	}
@@ -78,7 +78,7 @@ func compared(v Version) Verdict {
 
 const managedFields = "/metadata/managedFields"
 
-// extent says whether a patch changes managedFields, and whether it changes what a client can write.
+// extent reports whether a patch changes managedFields, and whether it changes fields that a client can write.
 func extent(text []byte) (touched, content bool) {
 	for _, operation := range patch.Members(text) {
 		path := pathOf(operation)
@@ -103,29 +103,29 @@ func pathOf(operation patch.Doc) string {
 	return ""
 }
 
-// within reports whether a pointer leads to or through another.
+// within reports whether a pointer equals another, or leads below it.
 func within(pointer, other string) bool {
 	rest, ok := strings.CutPrefix(pointer, other)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// A comparison is a version that is compared with the one before.
+// A comparison compares a version with the previous one.
 type comparison struct {
 	Version
 	before, after []entry
 	last          time.Time // newest of before
-	paths         *changes  // read when it is asked for
+	paths         *changes  // computed when first needed
 }
 
-// tolerance is how far observed_at may lie from the time of an entry.
+// tolerance is the largest distance between observed_at and the time of an entry.
 const tolerance = 2 * time.Second
 
-// near reports whether a time is that of the live observation.
+// near reports whether a time agrees with the live observation.
 func (c *comparison) near(at time.Time) bool {
 	return c.Live && !at.IsZero() && c.Observed.Sub(at).Abs() <= tolerance
 }
 
-// changed gives the paths that the version changed.
+// changed returns the paths that the version changed.
 func (c *comparison) changed() *changes {
 	if c.paths == nil {
 		c.paths = compare(c.Before, c.After, c.before, c.after)
@@ -162,7 +162,7 @@ func (c *comparison) candidate(e *entry) bool {
 	case !e.later(old):
 		return e.took(old, c.changed().written)
 	}
-	// An apply that only removes is dated, and owns nothing that was written.
+	// An apply that only removes fields has a date, but owns no written field.
 	return e.ownsAny(c.changed().written) || e.applied() && c.near(e.written)
 }
 
@@ -184,7 +184,7 @@ func (c *comparison) hint() string {
 	return textOf(gone.name)
 }
 
-// owner names the only entry that owns all that was written.
+// owner names the only entry that owns every written path.
 func (c *comparison) owner() Verdict {
 	last := newest(c.after)
 	written := c.changed().written
@@ -208,5 +208,6 @@ func (c *comparison) owner() Verdict {
 	return found.proved(Owner)
 }
 
-// ofEviction reports whether the API server writes a path without a trace when it evicts a Pod, whoever owns the condition.
+// ofEviction reports whether the API server writes a path in an eviction. It then writes no entry, whichever manager owns the
+// condition.
 func ofEviction(p path) bool { return slices.Contains(p, `k:{"type":"DisruptionTarget"}`) }

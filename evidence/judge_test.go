@@ -12,15 +12,15 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// The live observation of all tests.
+// observed is the live observation in all tests.
 var observed = time.Date(2026, 1, 2, 0, 0, 9, 500_000_000, time.UTC)
 
-// applied makes an entry of a server-side apply.
+// applied returns an entry of a server-side apply.
 func applied(name, second, fields string) string {
 	return strings.Replace(by(name, second, fields), `"Update"`, `"Apply"`, 1)
 }
 
-// by makes an entry of managedFields. A second of "" is an entry without a time, which only the subresource scale writes.
+// by returns an entry of managedFields. If second is "", the entry has no time, as only the subresource scale writes it.
 func by(name, second, fields string) string {
 	name, subresource, _ := strings.Cut(name, "/")
 	if second != "" {
@@ -43,7 +43,7 @@ func updated(t testing.TB, before, after patch.Doc) evidence.Version {
 	return evidence.Version{Type: "Updated", Source: "watch", Live: true, Observed: observed, Before: before, After: after, Patch: change}
 }
 
-// said is a verdict as a log would print it.
+// said returns a verdict as a log would print it.
 func said(v evidence.Verdict) string {
 	by := v.Manager
 	if v.Subresource != "" {
@@ -68,7 +68,7 @@ const (
 	final    = `{"f:metadata":{"f:finalizers":{".":{},"v:\"a\"":{}}}}`
 )
 
-// A versions case is two versions of an object: entries, other metadata, and the rest of the object.
+// A versions case holds two versions of an object: the entries, the other metadata, and the rest of the object.
 type versions struct {
 	before, after         []string
 	metaBefore, metaAfter string
@@ -119,7 +119,7 @@ func TestTheOneEntryThatChangedProvesTheWriter(t *testing.T) {
 	})
 }
 
-func TestTheOwnerOfEveryWrittenFieldIsProvedByTheSecond(t *testing.T) {
+func TestTheSecondProvesTheOwnerOfEveryWrittenField(t *testing.T) {
 	a, s := by("apply", "01", both), by("ctrl/status", "09", status)
 	app, conditions := by("set", "09", images), by("kubelet/status", "09", ready)
 	const first, second = `,"status":{"ready":1}`, `,"status":{"ready":2}`
@@ -164,8 +164,8 @@ func TestTheOwnerOfARemovedFieldIsAHint(t *testing.T) {
 	})
 }
 
-// W1 to W6: what a newest entry was taken for.
-func TestWritesThatLeaveNoTraceNameNobody(t *testing.T) {
+// In these cases, W1 to W6, a naive judge takes the newest entry for the writer.
+func TestAWriteWithoutAnEntryHasNoWriter(t *testing.T) {
 	scaled := []string{by("apply", "01", both), by("kubectl/scale", "", replicas), by("ctrl/status", "09", status)}
 	const pod = `,"spec":{"replicas":1}`
 	check(t, map[string]versions{
@@ -191,7 +191,7 @@ func TestAnAddedFromAWatchNamesItsOnlyEntry(t *testing.T) {
 	}
 }
 
-func TestAVersionThatCannotBeJudgedNamesNobody(t *testing.T) {
+func TestAVersionThatCannotBeJudgedHasNoWriter(t *testing.T) {
 	after := object(t, []string{by("x", "09", both)}, "", two)
 	proved := updated(t, object(t, []string{by("x", "08", both)}, "", one), after)
 	require.Equal(t, "x entry", said(evidence.Judge(proved)))
@@ -214,7 +214,7 @@ func TestOnlyALiveObservationProvesAnOwner(t *testing.T) {
 	v := updated(t, object(t, entries, "", one), object(t, entries, "", two))
 	require.Equal(t, "x owner", said(evidence.Judge(v)))
 	v.Live = false
-	require.Equal(t, "none", said(evidence.Judge(v)), "caught up after a pause")
+	require.Equal(t, "none", said(evidence.Judge(v)), "recovered after a pause")
 }
 
 func BenchmarkJudge(b *testing.B) {
