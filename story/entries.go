@@ -15,23 +15,23 @@ import (
 type Entry struct {
 	history.Version
 	Span   history.Span // when it happened
-	Object *Object      // whose delta it is; of an Event, what the Event is about
-	Event  *Event       // nil if the delta is not of an Event
+	Object *Object      // the object of the delta; for an Event, the object that the Event is about
+	Event  *Event       // nil if the delta does not belong to an Event
 	Change change.Change
 }
 
-// An Event is what an Event says.
+// An Event holds the content of an Event.
 type Event struct {
 	Type, Reason, Message string
 	Count                 string // how often it happened, as a number
 	Component             string // which controller reported it
 }
 
-// Entries gives the deltas of the story in the order of the record. It gives the errors of Record.Versions, and goes on after them in the same
-// cases. It may be ranged over once.
+// Entries yields the deltas of the story in the order of the record. It yields the errors of Record.Versions, and continues
+// after them in the same cases. It may be ranged over once.
 func (s *Story) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if err := s.meet(ctx); err != nil {
+		if err := s.loadPrior(ctx); err != nil {
 			yield(Entry{}, err)
 			return
 		}
@@ -47,7 +47,7 @@ func (s *Story) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 				}
 			}
 			if err == nil {
-				s.rollouts.see(&e)
+				s.rollouts.observe(&e)
 			}
 			if !yield(e, err) {
 				return
@@ -56,8 +56,9 @@ func (s *Story) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	}
 }
 
-// meet shows the tracker the Deployments and ReplicaSets as they were before the story. One that is damaged is met in the story.
-func (s *Story) meet(ctx context.Context) error {
+// loadPrior gives the tracker the Deployments and ReplicaSets as they were before the story. It ignores damaged ones: the
+// story reports them.
+func (s *Story) loadPrior(ctx context.Context) error {
 	if s.prior == 0 {
 		return nil
 	}
@@ -76,7 +77,7 @@ func (s *Story) meet(ctx context.Context) error {
 		scope := history.Scope{Streams: []int32{o.Stream.ID}, Namespace: o.Namespace, Name: o.Name}
 		_, err := s.rec.Rebuild(ctx, point, scope, options, func(found history.Object) error {
 			if found.ObjectID == o.ObjectID {
-				s.rollouts.meet(o, found.Doc)
+				s.rollouts.setPrior(o, found.Doc)
 			}
 			return nil
 		})
@@ -100,7 +101,7 @@ func (s *Story) entry(v history.Version) Entry {
 	return e
 }
 
-// EventOf reads an Event of the core group or of events.k8s.io, which has other names for three fields.
+// EventOf reads an Event of the core group or of events.k8s.io, which names three fields differently.
 func EventOf(doc patch.Doc) *Event {
 	return &Event{
 		Type: text(doc, "/type"), Reason: text(doc, "/reason"),
@@ -110,5 +111,5 @@ func EventOf(doc patch.Doc) *Event {
 	}
 }
 
-// Rollouts are the rollouts that the entries have shown so far, in the order in which they started.
+// Rollouts returns the rollouts in the entries so far, in the order in which they started.
 func (s *Story) Rollouts() []*Rollout { return s.rollouts.all }

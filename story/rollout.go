@@ -17,7 +17,7 @@ type Moment struct {
 	Seq                    int64
 	ObservedAt, OccurredAt time.Time    // as they are on record
 	Span                   history.Span // when it happened
-	Manager, Subresource   string       // if the version proves it
+	Manager, Subresource   string       // if the version proves them
 }
 
 func momentOf(e *Entry) *Moment {
@@ -27,35 +27,35 @@ func momentOf(e *Entry) *Moment {
 // An Outcome says how a rollout ended.
 type Outcome string
 
-// The outcomes of rollouts.
+// These are the outcomes of rollouts.
 const (
-	Underway Outcome = ""         // it has not ended, as far as was read
-	Done     Outcome = "done"     // all replicas are of the new template, and available
-	Undone   Outcome = "undone"   // the template before came back
+	Underway Outcome = ""         // it has not ended, as far as the entries go
+	Done     Outcome = "done"     // all replicas have the new template, and are available
+	Undone   Outcome = "undone"   // the previous template came back
 	Replaced Outcome = "replaced" // another template came
 	Deleted  Outcome = "deleted"  // the Deployment was deleted
 )
 
-// A Rollout is the way of a Deployment from one template to the next.
+// A Rollout is the change of a Deployment from one template to the next.
 type Rollout struct {
 	Deployment    *Object
-	Start         *Moment   // nil: it started before what was read
+	Start         *Moment   // nil: it started before the entries
 	Created       bool      // with the Deployment
-	Before, After patch.Doc // spec.template; Before is nil if there was none, or it is not known
-	Revision      string    // as the controller numbers them; "" if it gave no number
+	Before, After patch.Doc // spec.template; Before is nil if there was none, or if it is not known
+	Revision      string    // the number from the controller; "" if there is none
 	Troubles      []*Trouble
 	End           *Moment
 	Outcome       Outcome
 }
 
-// A Trouble is why a rollout was stuck.
+// A Trouble is the reason why a rollout was stuck.
 type Trouble struct {
 	Reason, Message string
-	At              *Moment   // when it was first seen
-	Objects         []*Object // that had it: Pods, or the Deployment
+	At              *Moment   // when an entry first showed it
+	Objects         []*Object // the objects with this trouble: Pods, or the Deployment
 }
 
-// stuck notes a trouble of an object.
+// stuck adds a trouble of an object.
 func (r *Rollout) stuck(why trouble.Trouble, e *Entry) {
 	i := slices.IndexFunc(r.Troubles, func(t *Trouble) bool { return t.Reason == why.Reason })
 	if i < 0 {
@@ -69,32 +69,32 @@ func (r *Rollout) stuck(why trouble.Trouble, e *Entry) {
 
 func (r *Rollout) end(outcome Outcome, e *Entry) { r.Outcome, r.End = outcome, momentOf(e) }
 
-// A tracker watches the entries for rollouts.
+// A tracker finds the rollouts in the entries.
 type tracker struct {
 	all         []*Rollout
 	deployments map[*Object]*deployment
-	templates   map[*Object]patch.Doc // of ReplicaSets, as their Deployment has it
+	templates   map[*Object]patch.Doc // of ReplicaSets, in the form of their Deployment
 }
 
-// A deployment is what is known of a Deployment.
+// A deployment is the state of a Deployment.
 type deployment struct {
 	current  *Rollout
-	revision string // before the rollout
+	revision string // from before the rollout
 }
 
 func newTracker() tracker {
 	return tracker{deployments: map[*Object]*deployment{}, templates: map[*Object]patch.Doc{}}
 }
 
-// rolls reports whether objects of a stream take part in rollouts, and are to be known before their Pods are.
+// rolls reports whether objects of a stream take part in rollouts. The tracker must know them before it sees their Pods.
 func rolls(s *history.Stream) bool {
 	return s.Group == "apps" && (s.Resource == "deployments" || s.Resource == "replicasets")
 }
 
-// meet takes an object as it was before its first entry.
-func (t *tracker) meet(o *Object, doc patch.Doc) {
+// setPrior sets the state of an object before its first entry.
+func (t *tracker) setPrior(o *Object, doc patch.Doc) {
 	if o.Stream.Resource == "replicasets" {
-		t.learn(o, doc)
+		t.addTemplate(o, doc)
 		return
 	}
 	d := &deployment{}
@@ -106,28 +106,28 @@ func (t *tracker) meet(o *Object, doc patch.Doc) {
 	}
 }
 
-func (t *tracker) see(e *Entry) {
+func (t *tracker) observe(e *Entry) {
 	if e.Event != nil || e.Stream == nil {
 		return
 	}
 	switch e.Stream.GroupResource().String() {
 	case "deployments.apps":
-		t.seeDeployment(e)
+		t.observeDeployment(e)
 	case "replicasets.apps":
-		t.learn(e.Object, e.Doc)
+		t.addTemplate(e.Object, e.Doc)
 	case "pods":
-		t.seePod(e)
+		t.observePod(e)
 	}
 }
 
-func (t *tracker) seeDeployment(e *Entry) {
+func (t *tracker) observeDeployment(e *Entry) {
 	known := t.deployments[e.Object] != nil
 	switch {
 	case known:
 	case e.Before != nil:
-		t.meet(e.Object, e.Before)
+		t.setPrior(e.Object, e.Before)
 	case e.Type != delta.Added:
-		t.meet(e.Object, e.Doc)
+		t.setPrior(e.Object, e.Doc)
 	default:
 		t.deployments[e.Object] = &deployment{}
 	}
@@ -141,13 +141,13 @@ func (t *tracker) seeDeployment(e *Entry) {
 	}
 }
 
-// follow looks at how a rollout goes.
+// follow updates a rollout from an entry.
 func (t *tracker) follow(d *deployment, e *Entry) {
 	r := d.current
 	if revision := revisionOf(e.Doc); revision != d.revision {
 		r.Revision = revision
 	}
-	if observed(e.Doc) { // what the status says before that is of the rollout before
+	if observed(e.Doc) { // An older status belongs to the previous rollout.
 		for _, why := range trouble.Deployment(e.Doc) {
 			r.stuck(why, e)
 		}
@@ -177,8 +177,8 @@ func (t *tracker) start(d *deployment, e *Entry, created bool) {
 	t.all = append(t.all, d.current)
 }
 
-// learn notes the template of a ReplicaSet, which never changes, as its Deployment has it.
-func (t *tracker) learn(o *Object, doc patch.Doc) {
+// addTemplate keeps the template of a ReplicaSet in the form of its Deployment. The template never changes.
+func (t *tracker) addTemplate(o *Object, doc patch.Doc) {
 	if t.templates[o] != nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (t *tracker) learn(o *Object, doc patch.Doc) {
 	}
 }
 
-func (t *tracker) seePod(e *Entry) {
+func (t *tracker) observePod(e *Entry) {
 	set := e.Object.Owner
 	if set == nil || t.deployments[set.Owner] == nil {
 		return
@@ -211,13 +211,13 @@ func revisionOf(doc patch.Doc) string {
 	return text(doc, "/metadata/annotations/deployment.kubernetes.io~1revision")
 }
 
-// observed reports whether the status of a Deployment is about its present spec.
+// observed reports whether the status of a Deployment describes its present spec.
 func observed(doc patch.Doc) bool {
 	return cmp.Or(number(doc, "/status/observedGeneration"), "0") == number(doc, "/metadata/generation")
 }
 
-// scaling reports whether a Deployment that is not complete has rolled out its template before: its replicas come or go. While the controller has
-// not observed the spec, nobody can tell.
+// scaling reports whether an incomplete Deployment has rolled out its template before: it only gains or loses replicas.
+// Until the controller has observed the spec, this is unknown, and scaling returns false.
 func scaling(doc patch.Doc) bool {
 	conditions, _ := patch.Get(doc, "/status/conditions")
 	for _, c := range patch.Members(conditions) {
@@ -228,7 +228,7 @@ func scaling(doc patch.Doc) bool {
 	return false
 }
 
-// complete reports whether a Deployment is what its spec says, as the controller and kubectl rollout status judge it.
+// complete reports whether a Deployment has reached its spec, as the controller and kubectl rollout status judge it.
 func complete(doc patch.Doc) bool {
 	count := func(pointer string) string { return cmp.Or(number(doc, pointer), "0") }
 	replicas := cmp.Or(number(doc, "/spec/replicas"), "1")

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scene/record"
 )
 
-// A play is a cluster with one Deployment, whose events a test writes down.
+// A play is a cluster with one Deployment. A test writes its events.
 type play struct{ events []data.Event }
 
 func (p *play) Resources() []data.Resource {
@@ -49,7 +49,7 @@ func (p *play) Events() iter.Seq2[data.Event, error] {
 
 func (p *play) Len() (live, events int) { return 1, len(p.events) }
 
-// does adds an event. rest is what follows the name, UID and resource version in the metadata, and behind it.
+// does adds an event. rest follows the name, UID and resource version in the metadata.
 func (p *play) does(resource int, what watch.EventType, name, rest string) {
 	rv := uint64(len(p.events) + 2)
 	r := p.Resources()[resource]
@@ -60,7 +60,7 @@ func (p *play) does(resource int, what watch.EventType, name, rest string) {
 	})
 }
 
-// deployment is a Deployment of one replica with a template, as it stands.
+// deployment adds a Deployment of one replica with this template and status.
 func (p *play) deployment(what watch.EventType, generation int, image, status string) {
 	p.does(1, what, "web", fmt.Sprintf(`,"generation":%d},"spec":{"replicas":1,"template":%s},"status":{%s}}`, generation, template(image, ""), status))
 }
@@ -73,7 +73,7 @@ func owned(by string) string {
 	return fmt.Sprintf(`,"ownerReferences":[{"uid":"uid-%s","controller":true}]},`, by)
 }
 
-// pod has a ReplicaSet of its own.
+// pod adds a Pod with its own ReplicaSet.
 func (p *play) pod(image, status string) {
 	set := "web-" + image
 	p.does(2, watch.Added, set, owned("web")+fmt.Sprintf(`"spec":{"template":%s}}`, template(image, `,"pod-template-hash":"x"`)))
@@ -95,10 +95,10 @@ func (p *play) record(t *testing.T) *history.Record {
 	return rec
 }
 
-func (p *play) told(t *testing.T) []string {
+func (p *play) summaries(t *testing.T) []string {
 	t.Helper()
 	rec := p.record(t)
-	s, _ := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	s, _ := readStory(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
 	return summaries(s)
 }
 
@@ -124,10 +124,10 @@ func TestARolloutHasAnOutcomeAndItsTroubles(t *testing.T) {
 		": v1→v2 from 6 by , Unschedulable of 1 at 9, ProgressDeadlineExceeded of 1 at 10, replaced at 11",
 		": v2→v3 from 11 by , done at 13",
 		": v3→v4 from 15 by , deleted at 16",
-	}, p.told(t))
+	}, p.summaries(t))
 }
 
-func TestAPodOfTheOldTemplateIsNoTroubleOfTheRollout(t *testing.T) {
+func TestAPodOfTheOldTemplateDoesNotTroubleTheRollout(t *testing.T) {
 	p := &play{}
 	p.deployment(watch.Added, 1, "v1", "")
 	p.deployment(watch.Modified, 1, "v1", finished(1))
@@ -138,10 +138,10 @@ func TestAPodOfTheOldTemplateIsNoTroubleOfTheRollout(t *testing.T) {
 		": →v1 from 2 by , done at 3",
 		": v1→v2 from 4 by , undone at 8",
 		": v2→v1 from 8 by ",
-	}, p.told(t))
+	}, p.summaries(t))
 }
 
-// An Event is found by the UID of its object. Its name only says which Events need no look.
+// An Event belongs to an object by UID. Its name only lets the story skip other Events.
 func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 	p := &play{}
 	p.deployment(watch.Added, 1, "v1", finished(1))
@@ -151,7 +151,7 @@ func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 		p.does(4, watch.Added, e[0], fmt.Sprintf(`},"reason":%q,"involvedObject":{"uid":%q}}`, e[0], e[1]))
 	}
 	rec := p.record(t)
-	_, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	_, entries := readStory(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
 	var reasons []string
 	for _, e := range entries {
 		if e.Event != nil {
@@ -161,8 +161,9 @@ func TestAnEventBelongsToAStoryByUID(t *testing.T) {
 	require.Equal(t, []string{"web.18b1234567890abc", "of-another-form"}, reasons)
 }
 
-// A ReplicaSet is orphaned by one Deployment and adopted by another, a Pod is adopted that had no owner, and one is released again.
-func TestAnObjectThatIsAdoptedLaterBelongsToTheStoryWithItsWholeLife(t *testing.T) {
+// One Deployment orphans a ReplicaSet, and another one adopts it. A ReplicaSet adopts a Pod without an owner, and releases
+// another one.
+func TestAnAdoptedObjectBelongsToTheStoryWithItsWholeLife(t *testing.T) {
 	none := `},"spec":{}}`
 	p := &play{}
 	p.does(1, watch.Added, "former", none)
@@ -174,18 +175,18 @@ func TestAnObjectThatIsAdoptedLaterBelongsToTheStoryWithItsWholeLife(t *testing.
 	p.does(1, watch.Added, "web", none)
 	p.does(2, watch.Modified, "orphan", none)
 	p.does(2, watch.Modified, "orphan", owned("web")+`"spec":{}}`)
-	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-nobody"}]},"spec":{}}`)
-	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-nobody"},{"uid":"uid-orphan","controller":true}]},"spec":{}}`)
+	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-absent"}]},"spec":{}}`)
+	p.does(3, watch.Modified, "bare", `,"ownerReferences":[{"uid":"uid-absent"},{"uid":"uid-orphan","controller":true}]},"spec":{}}`)
 	p.does(3, watch.Modified, "released", owned("orphan")+`"spec":{}}`)
 	p.does(3, watch.Modified, "released", none)
-	p.does(3, watch.Modified, "stranger", owned("nobody")+`"spec":{}}`)
+	p.does(3, watch.Modified, "stranger", owned("absent")+`"spec":{}}`)
 	rec := p.record(t)
-	s, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
+	s, entries := readStory(t, rec, about(t, rec, "deployments.apps", "shop", "web"))
 	depths := map[string]int{}
 	for _, o := range s.Objects {
 		depths[o.Name] = o.Depth
 	}
 	require.Equal(t, map[string]int{"web": 0, "orphan": 1, "of-orphan": 2, "bare": 2, "released": 2}, depths)
-	require.Equal(t, "orphan", entries[0].Name, "its life began before")
+	require.Equal(t, "orphan", entries[0].Name, "its life began before the owner's")
 	require.Len(t, entries, 3+1+1+3+3)
 }

@@ -28,7 +28,7 @@ func scene(t *testing.T) *history.Record {
 	return rec
 }
 
-// about is the query of an object.
+// about returns the query of an object.
 func about(t *testing.T, rec *history.Record, resource, namespace, name string) history.Query {
 	t.Helper()
 	streams, err := rec.Streams(t.Context())
@@ -43,8 +43,8 @@ func about(t *testing.T, rec *history.Record, resource, namespace, name string) 
 	return q
 }
 
-// told reads a story to its end.
-func told(t *testing.T, rec *history.Record, q history.Query) (*story.Story, []story.Entry) {
+// readStory reads a story to its end.
+func readStory(t *testing.T, rec *history.Record, q history.Query) (*story.Story, []story.Entry) {
 	t.Helper()
 	s, err := story.Find(t.Context(), rec, q)
 	require.NoError(t, err)
@@ -84,10 +84,10 @@ func summaries(s *story.Story) (all []string) {
 	return all
 }
 
-func TestTheBadRolloutOfTheShopStartedWasStuckAndWasUndone(t *testing.T) {
+func TestTheBadRolloutOfTheShopWasStuckAndUndone(t *testing.T) {
 	rec := scene(t)
 	q := about(t, rec, "deployments.apps", "shop", "web")
-	s, _ := told(t, rec, q)
+	s, _ := readStory(t, rec, q)
 	require.Equal(t, []string{
 		"1: →v1 from 235 by kubectl-client-side-apply, done at 264",
 		"2: v1→v2-broken from 448 by kubectl-set, ImagePullBackOff of 3 at 459, ProgressDeadlineExceeded of 1 at 506, undone at 522",
@@ -101,8 +101,8 @@ func TestTheBadRolloutOfTheShopStartedWasStuckAndWasUndone(t *testing.T) {
 	require.Equal(t, "Pod", bad.Objects[0].Stream.Kind)
 
 	q.FromSeq, q.ToSeq = 453, 500
-	s, entries := told(t, rec, q)
-	require.Equal(t, []string{"2: →v2-broken, ImagePullBackOff of 3 at 459"}, summaries(s), "it began before, and has not ended")
+	s, entries := readStory(t, rec, q)
+	require.Equal(t, []string{"2: →v2-broken, ImagePullBackOff of 3 at 459"}, summaries(s), "it began earlier, and has not ended")
 	require.EqualValues(t, 453, entries[0].Seq)
 	require.LessOrEqual(t, entries[len(entries)-1].Seq, int64(500))
 }
@@ -115,12 +115,12 @@ const belongs = `
 		SELECT object_id, uid FROM firsts WHERE kind = $1 AND namespace = $2 AND name = $3
 		UNION
 		SELECT f.object_id, f.uid FROM tree t JOIN firsts f ON f.object @> jsonb_build_object('metadata', jsonb_build_object('ownerReferences', jsonb_build_array(jsonb_build_object('uid', t.uid))))
-	), told AS (
+	), members AS (
 		SELECT object_id FROM tree UNION SELECT f.object_id FROM firsts f JOIN tree t ON f.object #>> '{involvedObject,uid}' = t.uid
 	)
-	SELECT seq FROM kuberewind.deltas WHERE object_id IN (SELECT object_id FROM told) ORDER BY seq`
+	SELECT seq FROM kuberewind.deltas WHERE object_id IN (SELECT object_id FROM members) ORDER BY seq`
 
-func TestAStoryHasTheDeltasOfAllThatBelongsToItsObject(t *testing.T) {
+func TestAStoryHasTheDeltasOfAllRelatedObjects(t *testing.T) {
 	database := pgtest.New(t, scenetest.Record)
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestAStoryHasTheDeltasOfAllThatBelongsToItsObject(t *testing.T) {
 			want, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 			require.NoError(t, err)
 			require.NotEmpty(t, want)
-			s, entries := told(t, rec, about(t, rec, o.resource, o.namespace, o.name))
+			s, entries := readStory(t, rec, about(t, rec, o.resource, o.namespace, o.name))
 			var got []int64
 			for _, e := range entries {
 				got = append(got, e.Seq)
@@ -160,17 +160,17 @@ func TestAStoryHasTheDeltasOfAllThatBelongsToItsObject(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatWasMadeAgainHasOneStoryOfTwoLives(t *testing.T) {
+func TestARecreatedObjectHasOneStoryOfTwoLives(t *testing.T) {
 	rec := scene(t)
-	s, entries := told(t, rec, about(t, rec, "configmaps", "billing", "limits"))
+	s, entries := readStory(t, rec, about(t, rec, "configmaps", "billing", "limits"))
 	require.Len(t, s.Objects, 2)
 	require.NotEqual(t, s.Objects[0].UID, s.Objects[1].UID)
 	require.Equal(t, delta.Deleted, entries[1].Type)
 }
 
-func TestAnEventOfTheStorySaysWhatHappenedToWhat(t *testing.T) {
+func TestAnEntryOfAnEventHasItsObjectAndContent(t *testing.T) {
 	rec := scene(t)
-	_, entries := told(t, rec, about(t, rec, "jobs.batch", "shop", "migrate"))
+	_, entries := readStory(t, rec, about(t, rec, "jobs.batch", "shop", "migrate"))
 	var said []string
 	for _, e := range entries {
 		if e.Event != nil && e.Type == delta.Added {
@@ -183,9 +183,9 @@ func TestAnEventOfTheStorySaysWhatHappenedToWhat(t *testing.T) {
 	require.Contains(t, said, "Job Normal SuccessfulCreate")
 }
 
-func TestAnObjectThatNeverWasHasNoStory(t *testing.T) {
+func TestAnUnknownObjectHasNoStory(t *testing.T) {
 	rec := scene(t)
-	s, entries := told(t, rec, about(t, rec, "deployments.apps", "shop", "nobody"))
+	s, entries := readStory(t, rec, about(t, rec, "deployments.apps", "shop", "absent"))
 	require.Empty(t, s.Objects)
 	require.Empty(t, entries)
 	_, err := story.Find(t.Context(), rec, history.Query{})

@@ -14,28 +14,28 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// An Object is one life that belongs to a story.
+// An Object is a life that belongs to a story.
 type Object struct {
 	history.Life
-	Owner *Object // nil for what the story is about
-	Depth int     // how many owners are above it
+	Owner *Object // nil for the object that the story is about
+	Depth int     // the number of owners above it
 }
 
-// A Story is what belongs to an object.
+// A Story is an object with the objects that belong to it.
 type Story struct {
-	Objects []*Object // each after its owner: first what the story is about, in all its lives
+	Objects []*Object // each after its owner: first the object that the story is about, in all its lives
 
 	rec      *history.Record
 	times    *history.Times
 	query    history.Query
 	prior    int64             // seq of the last delta before the story
 	objects  map[int64]*Object // by ObjectID
-	about    map[int64]*Object // of Events, what they are about
+	about    map[int64]*Object // by Event, the object that the Event is about
 	rollouts tracker
 }
 
-// Find finds the object that the Scope of the query names, in all its lives; Search then finds the rest. The bounds of the query are those of
-// the story: lives that are not within them do not belong to it. If there is no such object, the Story has no Objects.
+// Find finds the object that the Scope of the query names, in all its lives; Search then finds the rest. The bounds of the
+// query bound the story: lives outside them do not belong to it. If there is no such object, the Story has no Objects.
 func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, error) {
 	if q.Name == "" {
 		return nil, errors.New("a story is about one object: name it")
@@ -47,7 +47,7 @@ func Find(ctx context.Context, rec *history.Record, q history.Query) (*Story, er
 	return s, s.roots(ctx)
 }
 
-// Search finds what the object owns, and the Events about all of them. It is called once, before Entries.
+// Search finds the objects that the object owns, and the Events about all of them. Call it once, before Entries.
 func (s *Story) Search(ctx context.Context) error {
 	if len(s.Objects) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (s *Story) add(l history.Life, owner *Object) {
 	s.Objects, s.objects[l.ObjectID] = append(s.Objects, o), o
 }
 
-// relatives adds what the objects own, generation by generation, and finds the Events.
+// relatives adds the owned objects, generation by generation, and finds the Events.
 func (s *Story) relatives(ctx context.Context) error {
 	var others, events []history.Life
 	query := history.LifeQuery{
@@ -117,19 +117,19 @@ func (s *Story) relatives(ctx context.Context) error {
 		return err
 	}
 	if s.query.Namespace == "" {
-		return s.told(ctx, events)
+		return s.addEvents(ctx, events)
 	}
 	names := map[string]bool{}
 	for _, o := range s.Objects {
 		names[o.Name] = true
 	}
-	return s.told(ctx, slices.DeleteFunc(events, func(l history.Life) bool {
+	return s.addEvents(ctx, slices.DeleteFunc(events, func(l history.Life) bool {
 		name, ok := named(l.Name)
 		return ok && !names[name]
 	}))
 }
 
-// owned adds those of some lives that an object of the story owns, or owned once.
+// owned adds those of the lives that an object of the story owns, or once owned.
 func (s *Story) owned(ctx context.Context, lives []history.Life) error {
 	owned := map[string][]history.Life{} // by UID of the owner
 	if err := note(owned, s.rec.Kinship().Owners(ctx, lives)); err != nil {
@@ -156,7 +156,7 @@ func note(owned map[string][]history.Life, relations iter.Seq2[history.Relation,
 	return nil
 }
 
-// grow adds what the objects of the story own, generation by generation.
+// grow adds the objects that the objects of the story own, generation by generation.
 func (s *Story) grow(owned map[string][]history.Life) {
 	for generation := s.Objects; len(generation) > 0; {
 		known := len(s.Objects)
@@ -169,11 +169,11 @@ func (s *Story) grow(owned map[string][]history.Life) {
 	}
 }
 
-// hexNanos is how many digits the nanoseconds since 1970 have at least, since 1973.
+// hexNanos is the least number of hexadecimal digits of the nanoseconds since 1970, from 1973 on.
 const hexNanos = 15
 
-// named gives the name of the object that an Event is about, if the Event has its name from client-go: the object's, and hexadecimal nanoseconds. Any
-// other name says nothing.
+// named returns the name of the object that an Event is about, if client-go named the Event: after the object, with
+// hexadecimal nanoseconds. For any other name, ok is false.
 func named(event string) (name string, ok bool) {
 	i := strings.LastIndexByte(event, '.')
 	if i < 0 || len(event)-i-1 < hexNanos {
@@ -183,8 +183,8 @@ func named(event string) (name string, ok bool) {
 	return event[:i], err == nil
 }
 
-// told finds those of some Events that are about an object of the story.
-func (s *Story) told(ctx context.Context, events []history.Life) error {
+// addEvents finds the Events that are about an object of the story.
+func (s *Story) addEvents(ctx context.Context, events []history.Life) error {
 	byUID := map[string]*Object{}
 	for _, o := range s.Objects {
 		byUID[o.UID] = o
@@ -200,7 +200,7 @@ func (s *Story) told(ctx context.Context, events []history.Life) error {
 	return nil
 }
 
-// ids are the lives of which the story reads deltas.
+// ids returns the lives whose deltas the story reads.
 func (s *Story) ids() []int64 {
 	ids := make([]int64, 0, len(s.objects)+len(s.about))
 	for id := range s.objects {
