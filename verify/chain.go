@@ -11,42 +11,42 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A ChainReport is what Chain found.
+// A ChainReport is the result of Chain.
 type ChainReport struct {
 	FirstBatch int64 // oldest on record, 0 if there is none
 	LastBatch  int64
-	Batches    int64 // whose digests were computed again
+	Batches    int64 // batches whose digests were computed again
 	Deltas     int64
-	Erasures   int64 // that are in the chain
-	Erased     int64 // deltas that these changed, each counted once for each
-	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped, and the batch before
-	// the oldest one is on record as dropped, with its digest. If that entry is missing, that is a break. If deltas of the oldest batch
-	// went with the day before it, its digest is taken from the record.
+	Erasures   int64 // erasures in the chain
+	Erased     int64 // deltas that they changed, each counted once for each erasure
+	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped. A prune then
+	// holds the digest of the batch before the oldest one; if that prune is missing, that is a break. If deltas of the
+	// oldest batch were dropped with the previous day, Chain takes the batch's digest from the record.
 	Anchored bool
 	Breaks   []ChainBreak // at most maxBreaks
 }
 
-// A ChainBreak is a batch that does not say what was written.
+// A ChainBreak is a batch whose content differs from what was written.
 type ChainBreak struct {
 	Batch  int64
 	Reason string
 }
 
-// maxBreaks bounds a report: a record with more is not worth reading on.
+// maxBreaks bounds a report. Chain stops reading a record with more breaks.
 const maxBreaks = 100
 
 // ErrUnknownCluster says that the record holds no such cluster.
 var ErrUnknownCluster = errors.New("the record holds no such cluster")
 
-// TxBeginner is what Chain needs of a connection or pool.
+// TxBeginner is a connection or a pool.
 type TxBeginner interface {
 	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
 
-// Chain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the one on
-// record. A delta or batch that was changed, removed or added since breaks the chain. Chain reads in one snapshot while
-// a recorder may write, and keeps no more than some thousand rows in memory. An error is one of the database's, or
-// ErrUnknownCluster. What is wrong with the record is in the report.
+// Chain computes the digest of each batch of a cluster again, from the tables alone, and compares it with the digest on
+// record. A delta or batch that was changed, removed or added later breaks the chain. Chain reads in one snapshot while a
+// recorder may write, and keeps no more than some thousand rows in memory. The error is an error of the database, or
+// ErrUnknownCluster. The report holds what is wrong with the record.
 func Chain(ctx context.Context, db TxBeginner, cluster string) (ChainReport, error) {
 	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -69,22 +69,22 @@ type chainedBatch struct {
 	digest []byte // on record
 }
 
-// A chainWalk goes through the batches of a cluster once, by their number.
+// A chainWalk reads the batches of a cluster once, by their number.
 type chainWalk struct {
 	cluster int32
 	head    struct {
 		batch  int64
 		digest []byte
 	}
-	before   [32]byte // digest of the batch before
+	before   [32]byte // digest of the previous batch
 	digester *chain.Digester
 	linked   bool  // the digest of the batch before the oldest one is known
-	dropped  int64 // last seq that went with it
+	dropped  int64 // last seq that was dropped with that batch
 	report   ChainReport
 	tables
 }
 
-// tables are read side by side.
+// tables are the cursors that Chain reads in parallel.
 type tables struct {
 	batches *cursor[chainedBatch]
 	deltas  *cursor[chain.Delta]
@@ -138,7 +138,7 @@ func (v *chainWalk) open(ctx context.Context, tx pgx.Tx) error {
 	return opener.err
 }
 
-// link finds what the oldest batch is chained to, where those before it were dropped.
+// link finds the digest to which the oldest batch is chained, if earlier batches were dropped.
 func (v *chainWalk) link(ctx context.Context, tx pgx.Tx) error {
 	if v.report.Anchored || v.report.FirstBatch == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (v *chainWalk) finish(ctx context.Context) error {
 		return err
 	}
 	if ok {
-		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, and no batch wrote it", extra.Seq))
+		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, but no batch wrote it", extra.Seq))
 	}
 	if err := v.unmade(ctx); err != nil {
 		return err
@@ -209,9 +209,9 @@ func (v *chainWalk) batch(ctx context.Context, b *chainedBatch) error {
 	switch want := b.LastSeq - b.FirstSeq + 1; {
 	case !computable:
 	case rows != want:
-		v.broken(b.Number, fmt.Sprintf("it wrote %d deltas (seq %d to %d), and %d are on record", want, b.FirstSeq, b.LastSeq, rows))
+		v.broken(b.Number, fmt.Sprintf("it wrote %d deltas (seq %d to %d), but %d are on record", want, b.FirstSeq, b.LastSeq, rows))
 	case string(digest[:]) != string(b.digest):
-		v.broken(b.Number, "its digest is not that of what is on record")
+		v.broken(b.Number, "its digest differs from that of its rows on record")
 	}
 	if computable {
 		v.report.Batches++
@@ -221,8 +221,8 @@ func (v *chainWalk) batch(ctx context.Context, b *chainedBatch) error {
 	return nil
 }
 
-// computable reports whether all that the digest of a batch covers is on record. Parts of the oldest batch may have been
-// dropped with a day, or the digest before it is not known. Then its digest is taken from the record.
+// computable reports whether the record holds everything that the digest of a batch covers. For the oldest batch, parts may
+// have been dropped with a day, or the previous digest may be unknown. Then Chain takes its digest from the record.
 func (v *chainWalk) computable(b *chainedBatch) bool {
 	return b.Number != v.report.FirstBatch || v.report.Anchored || v.linked && b.FirstSeq > v.dropped
 }
@@ -231,7 +231,8 @@ func (v *chainWalk) broken(batch int64, reason string) {
 	v.report.Breaks = append(v.report.Breaks, ChainBreak{Batch: batch, Reason: reason})
 }
 
-// content hashes what the batch wrote, and counts its deltas. What belongs to no batch is left out, and is told by its seq.
+// content hashes what the batch wrote, and counts its deltas. It skips rows that belong to no batch; finish reports their
+// seq.
 func (v *chainWalk) content(ctx context.Context, b *chainedBatch) (rows int64, err error) {
 	var undone error
 	err = v.deltas.through(ctx, func(d *chain.Delta) int64 { return d.Seq }, b.FirstSeq, b.LastSeq, func(d *chain.Delta) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-// chained is a record of some batches, with lives, ends and gaps.
+// chained returns a record of some batches, with lives, ends and gaps.
 func chained(t *testing.T) *booktest.Shop {
 	b := booktest.NewShop(t)
 	thing := func(kind delta.Type, name, spec string) postgres.Item {
@@ -34,7 +34,7 @@ func chain(t *testing.T, b *booktest.Shop) verify.ChainReport {
 	return report
 }
 
-func TestChainHoldsOverAnUntouchedRecord(t *testing.T) {
+func TestTheChainHoldsOnAnUntouchedRecord(t *testing.T) {
 	require.Equal(t, verify.ChainReport{FirstBatch: 1, LastBatch: 5, Batches: 5, Deltas: 4, Anchored: true}, chain(t, chained(t)))
 }
 
@@ -72,7 +72,7 @@ func TestEachChangeToTheRecordBreaksTheChain(t *testing.T) {
 	}
 }
 
-func TestRecordWhoseOldestPartitionIsGoneUnsaidIsBroken(t *testing.T) {
+func TestAMissingOldestPartitionBreaksTheChain(t *testing.T) {
 	b := chained(t)
 	b.DB.Exec(t, `DROP TABLE kuberewind.deltas_p20260310, kuberewind.batches_p20260310`)
 	report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")

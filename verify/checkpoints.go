@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// checkpoint compares the next checkpoint with what the deltas up to it fold to.
+// checkpoint compares the next checkpoint with the folded deltas up to its seq.
 func (v *recordWalk) checkpoint(ctx context.Context) error {
 	info := v.checkpoints[0]
 	v.checkpoints = v.checkpoints[1:]
@@ -20,7 +20,7 @@ func (v *recordWalk) checkpoint(ctx context.Context) error {
 	store := checkpoint.Store{DB: v.record.Pool(), Cluster: v.record.Cluster().Number}
 	wrong := func(text string) error {
 		if there, err := store.Has(ctx, info.Seq); err != nil || !there {
-			return err // it was thinned out meanwhile
+			return err // a recorder deleted it meanwhile
 		}
 		return v.found(CheckCheckpoint, info.Seq, "checkpoint %d: %s", info.Seq, text)
 	}
@@ -57,7 +57,7 @@ func (v *recordWalk) checkpoint(ctx context.Context) error {
 		}
 	}
 	if objects != int64(len(v.objects)) {
-		return wrong(fmt.Sprintf("it holds %d objects, and %d were alive", objects, len(v.objects)))
+		return wrong(fmt.Sprintf("it holds %d objects, but %d were alive", objects, len(v.objects)))
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (v *recordWalk) differs(r *checkpoint.Record) string {
 	case o == nil:
 		return fmt.Sprintf("it holds object %d (%s/%s), which was not alive", r.ObjectID, r.Namespace, r.Name)
 	case len(r.Doc) == 0 || o.doc == nil:
-		return "" // damaged, which was reported
+		return "" // damaged; another finding reports it
 	case r.Seq != o.seq || r.Digest != o.digest || r.Stream != o.stream:
 		return fmt.Sprintf("of object %d (%s/%s) it holds another version than seq %d", r.ObjectID, r.Namespace, r.Name, o.seq)
 	case patch.Digest(r.Doc) != r.Digest:

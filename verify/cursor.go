@@ -7,16 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A cursor reads the rows of a query some at a time, so that several can be read side by side in one snapshot.
+// A cursor reads the rows of a query in parts, so that several queries can be read in parallel in one snapshot.
 type cursor[T any] struct {
 	tx   pgx.Tx
 	name string
 	scan func(pgx.CollectableRow) (T, error)
-	rows []T // fetched and not taken
+	rows []T // fetched, but not taken
 	done bool
 }
 
-// fetchRows is how many rows are fetched at once.
+// fetchRows is the number of rows in one fetch.
 const fetchRows = "2000"
 
 // A cursorOpener declares cursors until one fails.
@@ -47,7 +47,7 @@ func (c *cursor[T]) fill(ctx context.Context) error {
 	return err
 }
 
-// take gives the next row, or false at the end.
+// take returns the next row, or false at the end.
 func (c *cursor[T]) take(ctx context.Context) (row T, ok bool, err error) {
 	if err := c.fill(ctx); err != nil || c.done {
 		return row, false, err
@@ -57,7 +57,7 @@ func (c *cursor[T]) take(ctx context.Context) (row T, ok bool, err error) {
 	return row, true, nil
 }
 
-// through gives each row whose key is from first to last, and passes over those before.
+// through calls give with each row whose key is from first to last, and skips rows with lower keys.
 func (c *cursor[T]) through(ctx context.Context, key func(*T) int64, first, last int64, give func(*T)) error {
 	for {
 		if err := c.fill(ctx); err != nil || c.done {

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// begin reads what the record says of itself, and gives the days that have a partition.
+// begin reads the record's description of itself, and returns the days that have a partition.
 func (v *recordWalk) begin(ctx context.Context) (partitions map[time.Time]bool, err error) {
 	if v.survey, err = v.record.Survey(ctx); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (v *recordWalk) partitions() (map[time.Time]bool, error) {
 	return there, nil
 }
 
-// dropped checks the seqs before the oldest that is left. Prunes must say of each, and of no other, that it was dropped.
+// dropped checks the seqs before the oldest remaining one. Prunes must name each of them as dropped, and no other seq.
 func (v *recordWalk) dropped() error {
 	left := v.survey.FirstSeq
 	if left == 0 {
@@ -61,7 +61,7 @@ func (v *recordWalk) dropped() error {
 			}
 		}
 		if p.FirstSeq < expected {
-			if err := v.found(CheckSeq, p.FirstSeq, "seq %d to %d were dropped, a prune says, and seq %d is on record", p.FirstSeq, expected-1, p.FirstSeq); err != nil {
+			if err := v.found(CheckSeq, p.FirstSeq, "a prune says that seq %d to %d were dropped, but seq %d is on record", p.FirstSeq, expected-1, p.FirstSeq); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (v *recordWalk) dropped() error {
 	return nil
 }
 
-// unlisted looks for rows in partitions that the table of days says nothing about.
+// unlisted looks for rows in partitions whose day is not in the table of days.
 func (v *recordWalk) unlisted(ctx context.Context, partitions map[time.Time]bool) error {
 	for at := range partitions {
 		if slices.ContainsFunc(v.survey.Days, func(d history.Day) bool { return d.Day.Equal(at) }) {
@@ -84,7 +84,7 @@ func (v *recordWalk) unlisted(ctx context.Context, partitions map[time.Time]bool
 			return err
 		}
 		if seq != nil {
-			if err := v.found(CheckDays, *seq, "the partition of %s holds deltas from seq %d on, and days says nothing of that day", at.Format(time.DateOnly), *seq); err != nil {
+			if err := v.found(CheckDays, *seq, "the partition of %s holds deltas from seq %d on, but days has no row for that day", at.Format(time.DateOnly), *seq); err != nil {
 				return err
 			}
 		}
@@ -102,7 +102,7 @@ func (v *recordWalk) day(ctx context.Context, d *history.Day, partitions map[tim
 		v.forget()
 		return nil
 	}
-	// Everything of the UTC day, whatever days says of its bounds.
+	// Read everything of the UTC day, whatever the table of days says about its bounds.
 	var first, last *history.Row
 	for batch, err := range v.record.Days().Rows(ctx, d.Day, v.survey.LastSeq) {
 		if err != nil {
@@ -123,19 +123,19 @@ func (v *recordWalk) bounds(d *history.Day, first, last *history.Row) error {
 	name := d.Day.Format(time.DateOnly)
 	switch {
 	case first == nil:
-		return v.found(CheckDays, d.FirstSeq, "days says that %s holds seq %d to %d, and its partition holds none of this cluster", name, d.FirstSeq, d.LastSeq)
+		return v.found(CheckDays, d.FirstSeq, "days says that %s holds seq %d to %d, but its partition holds none of this cluster", name, d.FirstSeq, d.LastSeq)
 	case first.Seq != d.FirstSeq || !first.ObservedAt.Equal(d.FirstAt):
-		return v.found(CheckDays, first.Seq, "days says that %s begins with seq %d at %s, and it begins with seq %d at %s", name, d.FirstSeq, exactly(d.FirstAt), first.Seq, exactly(first.ObservedAt))
+		return v.found(CheckDays, first.Seq, "days says that %s begins with seq %d at %s, but it begins with seq %d at %s", name, d.FirstSeq, exactly(d.FirstAt), first.Seq, exactly(first.ObservedAt))
 	case last.Seq != d.LastSeq && d.LastSeq <= v.survey.LastSeq, d.LastSeq == last.Seq && !last.ObservedAt.Equal(d.LastAt):
-		return v.found(CheckDays, last.Seq, "days says that %s ends with seq %d at %s, and it ends with seq %d at %s", name, d.LastSeq, exactly(d.LastAt), last.Seq, exactly(last.ObservedAt))
+		return v.found(CheckDays, last.Seq, "days says that %s ends with seq %d at %s, but it ends with seq %d at %s", name, d.LastSeq, exactly(d.LastAt), last.Seq, exactly(last.ObservedAt))
 	}
 	return nil
 }
 
-// stamp is a time as findings print it.
+// exactly formats a time for a finding.
 func exactly(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// forget drops what was folded: versions are missing.
+// forget drops the folded versions, because later versions are missing.
 func (v *recordWalk) forget() {
 	for _, o := range v.objects {
 		o.doc = nil

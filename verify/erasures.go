@@ -7,15 +7,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// undo gives a delta the digest with which its batch was digested. Each erasure on record names the digest before and after of
-// each delta, and is itself in the digest of a batch. So an erased delta does not count as tampered with. A delta that was
-// tampered with cannot count as erased.
+// undo sets the digest of a delta to the digest that its batch covers. Each erasure on record holds the digests of each
+// delta before and after it, and is itself covered by the digest of a batch. So an erased delta does not count as tampered
+// with. A delta that was tampered with cannot count as erased.
 func (v *chainWalk) undo(ctx context.Context, d *chain.Delta) error {
 	var erasures []erasedRow
 	err := v.erasedBySeq.through(ctx, func(e *erasedRow) int64 { return e.Seq }, d.Seq, d.Seq, func(e *erasedRow) { erasures = append(erasures, *e) })
 	for i := len(erasures) - 1; i >= 0 && err == nil; i-- {
 		if erasures[i].After != d.Digest {
-			v.broken(v.report.LastBatch, fmt.Sprintf("seq %d is not what the erasure of batch %d left of it", d.Seq, erasures[i].batch))
+			v.broken(v.report.LastBatch, fmt.Sprintf("seq %d is not what the erasure of batch %d wrote", d.Seq, erasures[i].batch))
 			return nil
 		}
 		d.Digest = erasures[i].Before
@@ -23,7 +23,7 @@ func (v *chainWalk) undo(ctx context.Context, d *chain.Delta) error {
 	return err
 }
 
-// erasures hashes what a batch erased.
+// erasures hashes the erasures of a batch.
 func (v *chainWalk) erasures(ctx context.Context, b *chainedBatch) error {
 	err := v.erasuresMade.through(ctx, func(x *erasureRow) int64 { return x.batch }, b.Number, b.Number, func(x *erasureRow) {
 		v.report.Erasures++
@@ -45,11 +45,11 @@ func (v *chainWalk) unmade(ctx context.Context) error {
 		return err
 	}
 	if ok {
-		v.broken(extra.batch, fmt.Sprintf("seq %d is on record as erased, and no batch did that", extra.Seq))
+		v.broken(extra.batch, fmt.Sprintf("seq %d is on record as erased, but no batch erased it", extra.Seq))
 	}
 	erasure, ok, err := v.erasuresMade.take(ctx)
 	if ok {
-		v.broken(erasure.batch, fmt.Sprintf("erasure %d is on record, and no batch did that", erasure.Number))
+		v.broken(erasure.batch, fmt.Sprintf("erasure %d is on record, but no batch made it", erasure.Number))
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/owner"
 )
 
-// A lifeRow is what lives says of an object that begins or ends in a batch.
+// A lifeRow is the row of lives of an object that begins or ends in a batch.
 type lifeRow struct {
 	stream     int32
 	deletedSeq int64
@@ -52,17 +52,17 @@ func (v *recordWalk) livesOf(ctx context.Context, batch []history.Row) (map[int6
 	return lives, rows.Err()
 }
 
-// life compares a row that begins or ends a life with lives.
+// life compares a row that begins or ends a life with the row of lives.
 func (v *recordWalk) life(w *history.Row, lives map[int64]lifeRow) error {
 	l, ok := lives[w.ObjectID]
 	if w.Seq == w.ObjectID {
 		switch {
 		case !ok:
-			if err := v.found(CheckLives, w.Seq, "it begins an object of which there is no life"); err != nil {
+			if err := v.found(CheckLives, w.Seq, "it begins an object that has no life"); err != nil {
 				return err
 			}
 		case l.stream != w.Stream:
-			if err := v.found(CheckLives, w.Seq, "its life belongs to stream %d, and it to stream %d", l.stream, w.Stream); err != nil {
+			if err := v.found(CheckLives, w.Seq, "its life belongs to stream %d, but it belongs to stream %d", l.stream, w.Stream); err != nil {
 				return err
 			}
 		}
@@ -78,28 +78,28 @@ func (v *recordWalk) life(w *history.Row, lives map[int64]lifeRow) error {
 	v.ended++
 	delete(v.objects, w.ObjectID)
 	if ok && l.deletedSeq != w.Seq {
-		return v.found(CheckLives, w.Seq, "it ends object %d, and its life says that seq %d does", w.ObjectID, l.deletedSeq)
+		return v.found(CheckLives, w.Seq, "it ends object %d, but its life says that seq %d does", w.ObjectID, l.deletedSeq)
 	}
 	return nil
 }
 
-// owners compares an object's recorded owners with its first version, which was just folded.
+// owners compares the recorded owners of an object with those of its first version, which was just folded.
 func (v *recordWalk) owners(w *history.Row, noted []string) error {
 	o := v.objects[w.ObjectID]
 	if o == nil || o.doc == nil {
-		return nil // it does not fold, which was reported
+		return nil // it does not fold; another finding reports that
 	}
 	doc, err := s2.Decode(nil, o.doc)
 	if err != nil {
-		return err // of our own memory
+		return err // corruption of our own memory
 	}
 	if first := owner.UIDs(doc); !slices.Equal(first, noted) {
-		return v.found(CheckLives, w.Seq, "its life has the owners %q, and its first version has %q", noted, first)
+		return v.found(CheckLives, w.Seq, "its life has the owners %q, but its first version has %q", noted, first)
 	}
 	return nil
 }
 
-// lives compares all lives with the rows: living objects are held, and the others ended with a row.
+// lives compares all lives with the rows. Living objects must be in v.objects. The other lives must have ended with a row.
 func (v *recordWalk) lives(ctx context.Context) error {
 	alive := make(map[int64]bool, len(v.objects))
 	var born, ended int64
@@ -119,7 +119,7 @@ func (v *recordWalk) lives(ctx context.Context) error {
 				ended++
 			}
 			if v.objects[l.ObjectID] != nil {
-				if err := v.found(CheckLives, l.ObjectID, "its life ended with seq %d, and no such delta ends it", l.DeletedSeq); err != nil {
+				if err := v.found(CheckLives, l.ObjectID, "its life ended with seq %d, but no such delta ends it", l.DeletedSeq); err != nil {
 					return err
 				}
 			}
@@ -127,25 +127,26 @@ func (v *recordWalk) lives(ctx context.Context) error {
 		}
 		alive[l.ObjectID] = true
 		if v.objects[l.ObjectID] == nil && l.ObjectID >= v.survey.FirstSeq {
-			if err := v.found(CheckLives, l.ObjectID, "it is alive by its life, and by its deltas it has ended, or there are none"); err != nil {
+			if err := v.found(CheckLives, l.ObjectID, "its life has not ended, but its deltas end it, or are missing"); err != nil {
 				return err
 			}
 		}
 	}
 	for id := range v.objects {
 		if !alive[id] && v.counts.Findings == 0 {
-			if err := v.found(CheckLives, id, "it is alive by its deltas, and there is no life of it"); err != nil {
+			if err := v.found(CheckLives, id, "its deltas do not end it, but it has no life"); err != nil {
 				return err
 			}
 		}
 	}
 	if v.counts.Findings == 0 && (born != v.born || ended != v.ended) {
-		return v.found(CheckLives, 0, "%d lives began and %d ended, and by the deltas it was %d and %d", born, ended, v.born, v.ended)
+		return v.found(CheckLives, 0, "%d lives began and %d ended, but by the deltas %d began and %d ended", born, ended, v.born, v.ended)
 	}
 	return nil
 }
 
-// living compares what a recorder loads when it starts with the lives that have not ended. Both are written in one transaction, and read in one statement.
+// living compares the objects that a starting recorder loads with the lives that have not ended. The recorder writes both
+// in one transaction, and one statement reads both.
 func (v *recordWalk) living(ctx context.Context) error {
 	rows, err := v.record.Pool().Query(ctx, `
 		SELECT coalesce(l.object_id, a.object_id), l.object_id IS NOT NULL
@@ -153,27 +154,27 @@ func (v *recordWalk) living(ctx context.Context) error {
 		FULL JOIN (SELECT stream, object_id FROM kuberewind.record_living WHERE cluster = $1) a USING (stream, object_id)
 		WHERE l.object_id IS NULL OR a.object_id IS NULL ORDER BY 1, 2`, v.record.Cluster().Number)
 	if err != nil {
-		return fmt.Errorf("read what lives: %w", err)
+		return fmt.Errorf("read the living objects: %w", err)
 	}
 	var id int64
 	var lives bool
 	_, err = pgx.ForEachRow(rows, []any{&id, &lives}, func() error {
 		if lives {
-			return v.found(CheckLives, id, "it is alive by its life, and a recorder that starts would not find it: the table living does not have it")
+			return v.found(CheckLives, id, "its life has not ended, but a starting recorder would not find it: the table living lacks it")
 		}
-		return v.found(CheckLives, id, "a recorder that starts would take it for alive: the table living has it, and its life has ended, or is none of that stream")
+		return v.found(CheckLives, id, "a starting recorder would take it for alive: the table living has it, but its life has ended, or belongs to another stream")
 	})
 	if err != nil {
-		return fmt.Errorf("read what lives: %w", err)
+		return fmt.Errorf("read the living objects: %w", err)
 	}
 	return nil
 }
 
 // errOld says that a patch cannot be undone.
-var errOld = errors.New("it has no member old where something is removed or replaced")
+var errOld = errors.New("a remove or replace has no member old")
 
-// withTests puts a test of the old value before each operation that names one. Neither the chain nor a fold notices a forged
-// old value, because a patch applies without it.
+// withTests adds a test of the old value before each operation that names one. Without it, neither the chain nor a fold
+// notices a forged old value, because the patch still applies.
 func withTests(text []byte) ([]byte, error) {
 	var operations []map[string]json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {

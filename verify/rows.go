@@ -14,7 +14,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A held is a living object as the deltas so far give it.
+// A held is a living object as folded from the deltas so far.
 type held struct {
 	seq    int64
 	stream int32
@@ -63,7 +63,7 @@ func (v *recordWalk) batch(ctx context.Context, batch []history.Row) error {
 	return nil
 }
 
-// order checks what goes up with every row.
+// order checks values that must not decrease from row to row.
 func (v *recordWalk) order(w *history.Row) error {
 	if w.Seq != v.expected {
 		text := fmt.Sprintf("seq %d to %d are not on record", v.expected, w.Seq-1)
@@ -76,7 +76,7 @@ func (v *recordWalk) order(w *history.Row) error {
 	}
 	v.expected = w.Seq + 1
 	if w.ObservedAt.Before(v.observed) {
-		if err := v.found(CheckSeq, w.Seq, "it was observed at %s, before the delta before it", exactly(w.ObservedAt)); err != nil {
+		if err := v.found(CheckSeq, w.Seq, "it was observed at %s, earlier than the previous delta", exactly(w.ObservedAt)); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (v *recordWalk) order(w *history.Row) error {
 	return nil
 }
 
-// row folds a row and checks it in every way.
+// row folds a row and makes all checks on it.
 func (v *recordWalk) row(w *history.Row) error {
 	at := w.ObservedAt.UTC().Truncate(24 * time.Hour)
 	o, before, err := v.before(w)
@@ -102,7 +102,7 @@ func (v *recordWalk) row(w *history.Row) error {
 	if w.Whole() {
 		v.counts.Keyframes++
 	} else if !o.day.Equal(at) && (w.Type != delta.NumberDeleted || w.Patch != nil) {
-		if err := v.found(CheckKeyframe, w.Seq, "it is the first of its object on %s, and no keyframe", at.Format(time.DateOnly)); err != nil {
+		if err := v.found(CheckKeyframe, w.Seq, "it is the first of its object on %s, but not a keyframe", at.Format(time.DateOnly)); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (v *recordWalk) row(w *history.Row) error {
 		}
 	}
 	doc, foldErr := fold.Row{RV: w.RV, Patch: w.Patch, Object: w.Object, Exact: w.Exact}.Checked(before, w.Digest)
-	unknown := errors.Is(foldErr, fold.ErrNoKeyframe) && w.Seq != w.ObjectID // told where it began
+	unknown := errors.Is(foldErr, fold.ErrNoKeyframe) && w.Seq != w.ObjectID // reported at the damaged row
 	if foldErr != nil {
 		o.doc = nil
 		if unknown {
@@ -141,7 +141,7 @@ func (v *recordWalk) name(w *history.Row) string {
 	return name
 }
 
-// before gives what is held of the row's object.
+// before returns the held object of a row, and its document.
 func (v *recordWalk) before(w *history.Row) (*held, patch.Doc, error) {
 	o := v.objects[w.ObjectID]
 	if o == nil {
@@ -158,7 +158,7 @@ func (v *recordWalk) before(w *history.Row) (*held, patch.Doc, error) {
 		return o, nil, nil
 	}
 	if w.Seq == w.ObjectID {
-		if err := v.found(CheckLives, w.Seq, "it begins an object that is there already"); err != nil {
+		if err := v.found(CheckLives, w.Seq, "it begins an object that exists already"); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -169,14 +169,14 @@ func (v *recordWalk) before(w *history.Row) (*held, patch.Doc, error) {
 	return o, doc, err
 }
 
-// patched checks a patch against the version before it.
+// patched checks a patch against the previous version.
 func (v *recordWalk) patched(w *history.Row, before patch.Doc) error {
 	if before == nil || w.Exact != nil {
 		return nil
 	}
 	base := fold.Rebased(before, w.RV)
 	if _, changed := patch.SafeForSQL(base); changed {
-		return nil // the patch says in part what SQL can hold, for readers; the keyframe beside it counts
+		return nil // this patch contains only what SQL can hold, for readers; its keyframe counts
 	}
 	tested, err := withTests(w.Patch)
 	if err != nil {
@@ -185,14 +185,14 @@ func (v *recordWalk) patched(w *history.Row, before patch.Doc) error {
 	doc, err := patch.Apply(base, tested)
 	if err != nil {
 		if _, plainErr := patch.Apply(base, w.Patch); plainErr == nil {
-			return v.found(CheckOld, w.Seq, "%s: what its patch calls old is not what was there: %v", v.name(w), err)
+			return v.found(CheckOld, w.Seq, "%s: the old values in its patch differ from the previous version: %v", v.name(w), err)
 		}
 		return v.found(CheckFold, w.Seq, "%s: its patch does not apply: %v", v.name(w), err)
 	}
 	if w.Whole() {
 		whole, err := w.Keyframe()
 		if err == nil && string(whole) != string(doc) {
-			return v.found(CheckKeyframe, w.Seq, "%s: its patch gives another object than the keyframe beside it", v.name(w))
+			return v.found(CheckKeyframe, w.Seq, "%s: its patch gives another object than its keyframe", v.name(w))
 		}
 	}
 	return nil

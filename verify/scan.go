@@ -11,7 +11,7 @@ import (
 // A gapRow is a row of gaps_data.
 type gapRow struct {
 	chain.Gap
-	opened, closed int64 // batches; closed is 0 while it is open
+	opened, closed int64 // batches; closed is 0 while the gap is open
 }
 
 // An erasureRow is a row of erasures_data.
@@ -26,7 +26,8 @@ type erasedRow struct {
 	batch int64
 }
 
-// The parameters are the cluster, its oldest batch, and the first seq of that. They are integers, and are written into the text.
+// The parameters are the cluster, its oldest batch, and the first seq of that batch. They are integers, and are written
+// into the text.
 const (
 	selectBatches = `SELECT cluster, batch, epoch, first_seq, last_seq, observed_at, digest FROM kuberewind.batches WHERE cluster = %[1]d AND batch >= %[2]d ORDER BY batch`
 	selectDeltas  = `SELECT seq, object_id, stream, observed_at, occurred_at, type, source, coalesce(manager_evidence, 0), rv, version,
@@ -38,7 +39,7 @@ const (
 		FROM kuberewind.gaps_data WHERE cluster = %[1]d`
 	selectOpened = selectGaps + ` AND opened_batch >= %[2]d ORDER BY opened_batch, gap`
 	selectClosed = selectGaps + ` AND closed_batch >= %[2]d ORDER BY closed_batch, gap`
-	// Erasures of batches that were dropped changed nothing that is left.
+	// Erasures in dropped batches changed no remaining delta.
 	selectErasures = `SELECT erasure, batch, erased_at, erased_by, reason, scope, fingerprint, deltas, objects, documents
 		FROM kuberewind.erasures_data WHERE cluster = %[1]d AND batch >= %[2]d ORDER BY batch, erasure`
 	selectErased        = `SELECT seq, digest_before, digest_after, batch FROM kuberewind.erased_deltas WHERE cluster = %[1]d AND batch >= %[2]d`

@@ -24,7 +24,7 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-// opened is the record of a Book, as an owner or another login reads it.
+// opened opens a record with the login of the URL.
 func opened(t *testing.T, url string) *history.Record {
 	t.Helper()
 	r, err := history.Open(t.Context(), url, history.Options{})
@@ -33,7 +33,7 @@ func opened(t *testing.T, url string) *history.Record {
 	return r
 }
 
-// findings is what Record gives.
+// findings returns the findings of Record.
 func findings(t *testing.T, r *history.Record) (found []verify.Finding, counts verify.Counts) {
 	t.Helper()
 	for f, err := range verify.Record(t.Context(), r, verify.Options{Counts: &counts}) {
@@ -55,10 +55,10 @@ func point(t *testing.T, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 }
 
-// daysTest is the test for which daysRecord is made first.
+// daysTest is the test that first needs daysRecord.
 var daysTest *testing.T
 
-// daysRecord is a record of five days with a checkpoint: an object that changes on each, and one that does only on the first.
+// daysRecord writes a record of five days with a checkpoint: x changes on each day, and still changes only on the first.
 func daysRecord(ctx context.Context, conn *pgx.Conn) error {
 	url := conn.Config().ConnString()
 	if err := pgtest.EmptyRecord(ctx, conn); err != nil {
@@ -90,7 +90,7 @@ func days(t *testing.T) *pgtest.Database {
 	return pgtest.New(t, daysRecord)
 }
 
-func TestEachThingThatDoesNotHoldIsFound(t *testing.T) {
+func TestEachViolationIsFound(t *testing.T) {
 	for damage, check := range map[string]verify.Check{
 		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,old}', '"forged"') WHERE seq = 4`:            verify.CheckOld,
 		`UPDATE kuberewind.deltas_data SET patch = jsonb_set(patch, '{0,value}', '"forged"') WHERE seq = 5`:          verify.CheckFold,
@@ -138,21 +138,21 @@ func TestEachThingThatDoesNotHoldIsFound(t *testing.T) {
 	}
 }
 
-func TestADayWhosePartitionIsGoneIsOneFinding(t *testing.T) {
+func TestAMissingPartitionIsOneFinding(t *testing.T) {
 	db := days(t)
 	db.Exec(t, `ALTER TABLE kuberewind.deltas_data DETACH PARTITION kuberewind.deltas_p20260312`)
 	found, _ := findings(t, opened(t, db.URL()))
 	require.Equal(t, []verify.Finding{{Check: verify.CheckPartition, Seq: 6, Text: "the partition of 2026-03-12 is missing, with seq 6 to 7"}}, found)
 }
 
-func TestACheckpointThatIsNotWhatWasWrittenIsAFinding(t *testing.T) {
+func TestADamagedCheckpointIsAFinding(t *testing.T) {
 	for name, damage := range map[string]string{
-		"a block is gone":        `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 1`,
-		"a block is another":     `UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`,
-		"a digest is another":    `UPDATE kuberewind.checkpoint_blocks SET digest = sha256('') WHERE block = 1`,
-		"the directory is gone":  `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 0`,
-		"it counts otherwise":    `UPDATE kuberewind.checkpoints SET objects = objects + 1`,
-		"it is another's digest": `UPDATE kuberewind.checkpoints SET digest = sha256('')`,
+		"a block is gone":            `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 1`,
+		"a block has other data":     `UPDATE kuberewind.checkpoint_blocks SET data = '\x00' WHERE block = 1`,
+		"a block has another digest": `UPDATE kuberewind.checkpoint_blocks SET digest = sha256('') WHERE block = 1`,
+		"the directory is gone":      `DELETE FROM kuberewind.checkpoint_blocks WHERE block = 0`,
+		"another number of objects":  `UPDATE kuberewind.checkpoints SET objects = objects + 1`,
+		"another digest":             `UPDATE kuberewind.checkpoints SET digest = sha256('')`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := days(t)
@@ -164,7 +164,7 @@ func TestACheckpointThatIsNotWhatWasWrittenIsAFinding(t *testing.T) {
 	}
 }
 
-func TestACheckpointThatIsDroppedWhileItIsVerifiedIsNoFinding(t *testing.T) {
+func TestACheckpointDeletedDuringVerificationIsNotAFinding(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.Commit(thing(b, delta.Added, "x", `1`))
@@ -188,7 +188,7 @@ func TestACheckpointThatIsDroppedWhileItIsVerifiedIsNoFinding(t *testing.T) {
 	require.Equal(t, int64(2), counts.Checkpoints)
 }
 
-func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
+func TestRolledBackResourceVersionsAreNotAFinding(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	b.RV = 150
@@ -206,7 +206,7 @@ func TestNumbersThatWentBackWithTheServersHistoryAreNoFinding(t *testing.T) {
 	require.Equal(t, verify.CheckStreams, found[0].Check)
 }
 
-// churn writes changes of many objects, over some hours: more than a checkpoint has in one block.
+// churn writes changes of many objects, over some hours: more objects than one block of a checkpoint holds.
 func churn(b *booktest.Shop, round int) {
 	for from := 0; from < 400; from += 100 {
 		var items []postgres.Item
@@ -229,7 +229,7 @@ func churn(b *booktest.Shop, round int) {
 	}
 }
 
-func TestARecordHoldsForItsOwnerAndForAnAuditor(t *testing.T) {
+func TestAnOwnerAndAnAuditorFindNothingWrong(t *testing.T) {
 	b := booktest.NewShop(t)
 	b.List()
 	for round := range 4 {
@@ -244,7 +244,7 @@ func TestARecordHoldsForItsOwnerAndForAnAuditor(t *testing.T) {
 	var copied int
 	require.NoError(t, b.DB.Pool(t).QueryRow(t.Context(), `
 		SELECT count(*) FROM (SELECT FROM kuberewind.checkpoint_blocks WHERE block > 0 GROUP BY digest HAVING count(*) > 1) AS same`).Scan(&copied))
-	require.Positive(t, copied, "blocks in which nothing changed are copied")
+	require.Positive(t, copied, "unchanged blocks are copied")
 	report := chain(t, b)
 	require.Empty(t, report.Breaks)
 	require.Equal(t, counts.Deltas, report.Deltas)
