@@ -1,10 +1,10 @@
-// Package fold makes the versions of an object out of what the record holds of it: keyframes, and patches onto the version before.
+// Package fold computes the versions of an object from the rows of the record: keyframes, and patches onto the previous version.
 //
-// The record holds of each delta a patch (RFC 6902), the whole object, or both. A patch is made against the version before with the new
-// resource version in it, so it does not hold that version. A whole object that jsonb cannot hold as it was stands in the column exact, too.
-// An inferred delete has neither.
+// For each delta, the record holds a patch (RFC 6902), the whole object, or both. The patch expects the previous version with the
+// new resource version in it, so the patch does not contain that resource version. If jsonb cannot hold the whole object exactly,
+// the column exact holds its text, too. An inferred delete has neither.
 //
-// It does no I/O and keeps no state. A version may share memory with the version before it.
+// The package does no I/O and keeps no state. A version may share memory with the previous version.
 package fold
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Why a row does not give a version.
+// These errors say why a row has no version.
 var (
 	ErrDigest     = errors.New("it does not fold to the digest on record")
 	ErrNoKeyframe = errors.New("no whole version to fold it from is on record")
 )
 
-// ResourceVersion is the path of what Rebased sets.
+// ResourceVersion is the path that Rebased sets.
 const ResourceVersion = "/metadata/resourceVersion"
 
-// A Row is what the record holds of one version. A column that is NULL is nil.
+// A Row holds the columns of one version. NULL is nil.
 type Row struct {
 	RV                   string // "" is none
 	Patch, Object, Exact []byte // JSON
 }
 
-// Onto folds the row onto the version before it, nil if that is not known.
+// Onto folds the row onto the previous version, nil if that is not known.
 func (r Row) Onto(before patch.Doc) (patch.Doc, error) {
 	switch {
 	case r.Exact != nil:
@@ -41,10 +41,10 @@ func (r Row) Onto(before patch.Doc) (patch.Doc, error) {
 	case r.Patch != nil:
 		return patch.Apply(Rebased(before, r.RV), r.Patch)
 	}
-	return before, nil // an inferred delete: the last version that is known
+	return before, nil // an inferred delete: the last known version
 }
 
-// Checked is Onto, and ErrDigest if the version does not have the digest (I6).
+// Checked calls Onto. It returns ErrDigest if the version does not have the digest (I6).
 func (r Row) Checked(before patch.Doc, digest []byte) (patch.Doc, error) {
 	doc, err := r.Onto(before)
 	if err != nil {
@@ -56,14 +56,14 @@ func (r Row) Checked(before patch.Doc, digest []byte) (patch.Doc, error) {
 	return doc, nil
 }
 
-// Rebased gives what a patch is made against: the version before, with the row's resource version in it.
+// Rebased returns the base of a patch: the previous version with the row's resource version.
 func Rebased(doc patch.Doc, rv string) patch.Doc {
 	if rv == "" {
 		return doc
 	}
 	changed, err := patch.Set(doc, ResourceVersion, patch.Quote([]byte(rv)))
 	if err != nil {
-		return doc // it has none
+		return doc // the object has no resource version
 	}
 	return changed
 }

@@ -14,7 +14,7 @@ const (
 	second = `{"data":{"n":"2"},"metadata":{"name":"a","resourceVersion":"2"}}`
 )
 
-func TestARowGivesTheVersionThatWasServed(t *testing.T) {
+func TestARowFoldsToTheServedVersion(t *testing.T) {
 	change, err := patch.Diff(fold.Rebased(patch.Doc(first), "2"), patch.Doc(second))
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
