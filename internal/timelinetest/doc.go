@@ -1,3 +1,3 @@
-// Package timelinetest has what the tests of the timeline and of its page share: the pieces of docs/timeline.md, and random filters.
-// A Choice is a filter as parameters of the timeline and as SQL.
+// Package timelinetest holds the code that tests of the timeline and of its page share: the SQL of docs/timeline.md, and
+// random filters. A Choice is a filter in two forms: as parameters of the timeline and as SQL.
 package timelinetest

@@ -13,10 +13,10 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// SQL are the pieces of docs/timeline.md, by the comment that each begins with.
+// SQL holds the pieces of docs/timeline.md, by the comment with which each begins.
 type SQL map[string]string
 
-// Documented reads the pieces of the document at a path.
+// Documented reads the pieces from the document at a path.
 func Documented(t testing.TB, path string) SQL {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -31,14 +31,15 @@ func Documented(t testing.TB, path string) SQL {
 	return pieces
 }
 
-// Classified makes the table marks out of the documented query: each comparison would else compute it again. The table is of this connection.
+// Classified creates the table marks from the documented query, so that each comparison need not compute it again. The
+// table belongs to this connection.
 func (s SQL) Classified(t testing.TB, db *pgx.Conn) {
 	t.Helper()
 	_, err := db.Exec(t.Context(), "CREATE TEMPORARY TABLE marks AS "+s["marks"])
 	require.NoError(t, err)
 }
 
-// With gives a piece with values in the place of psql's variables.
+// With returns a piece with values in place of psql's variables.
 func (s SQL) With(piece string, values map[string]string) string {
 	sql := s[piece]
 	for name, value := range values {
@@ -47,22 +48,22 @@ func (s SQL) With(piece string, values map[string]string) string {
 	return sql
 }
 
-// Words are what filters of a record name.
+// Words are the names that filters of a record use.
 type Words struct {
 	Namespaces, Resources, Names, Managers, Paths []string
-	// Labelled are resources of Namespaces[0] in which Label is, as key=value. The documented SQL folds an object for each delta: of few resources, that is
-	// quick.
+	// Labelled are resources of Namespaces[0] with objects that have Label, as key=value. The documented SQL folds an
+	// object for each delta, which is fast for few resources.
 	Labelled []string
 	Label    string
 }
 
-// OfScene are the words of the recorded scene.
+// OfScene returns the words of the recorded scene.
 func OfScene() Words {
 	return Words{
 		Namespaces: []string{"shop", "kube-system", "default", "legacy", "nowhere"},
 		Resources:  []string{"pods", "deployments.apps", "nodes", "configmaps", "leases.coordination.k8s.io", "endpointslices.discovery.k8s.io"},
 		Names:      []string{"web", "web-*", "*-0*", "node-001", "*"},
-		Managers:   []string{"kubectl-set", "kube-controller-manager", "kubelet", "Helm", "nobody"},
+		Managers:   []string{"kubectl-set", "kube-controller-manager", "kubelet", "Helm", "absent"},
 		Paths:      []string{"/spec/replicas", "/spec/template", "/status", "/metadata/labels/app", "/data/color", "/spec"},
 		Labelled:   []string{"deployments.apps", "services", "replicasets.apps"}, Label: "app=web",
 	}
@@ -72,15 +73,15 @@ func OfScene() Words {
 type Choice struct {
 	Values url.Values
 	Where  string
-	Hidden string // the same for the heartbeats that are left out
+	Hidden string // the same for the excluded heartbeats
 }
 
-// Choose makes a random filter of at most so many parts. Without a class, all but heartbeats count.
+// Choose returns a random filter of at most most parts. Without a class, the filter excludes heartbeats.
 func (s SQL) Choose(random *rand.Rand, words Words, most int) Choice {
 	c, class := Choice{Values: url.Values{}}, " AND class <> 'heartbeat'"
 	add := func(name, value string) {
 		if c.Values.Has(name) {
-			return // The timeline joins two values of one name with OR.
+			return // The timeline combines two values of one name with OR.
 		}
 		c.Values.Add(name, value)
 		c.Where += " AND " + s.With(name, map[string]string{name: strings.ReplaceAll(value, "*", "%")})
