@@ -2,10 +2,10 @@
 //
 // # What it guarantees
 //
-//   - Only what is known to be a time is moved. In a Go type, these are all metav1.Time and metav1.MicroTime. In a custom
-//     resource, these are all strings to which its definition gives the format date-time, and the metadata.
-//   - A text that looks like a time stays as it is, for example the value of a ConfigMap or an annotation.
-//   - A time keeps its zone. It keeps its number of digits, or gets more if the moved time needs them.
+//   - It moves only values that are known to be times. In a Go type, these are all metav1.Time and metav1.MicroTime. In a custom
+//     resource, these are the metadata's times and all strings to which the definition gives the format date-time.
+//   - It does not move a text that only looks like a time, for example in a value of a ConfigMap or in an annotation.
+//   - A moved time keeps its zone. It keeps its number of digits, or gets more if the new time needs them.
 //
-// It starts no goroutine and keeps nothing.
+// The package starts no goroutine and keeps nothing.
 package timeshift

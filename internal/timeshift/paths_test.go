@@ -29,7 +29,7 @@ func textsOf(paths []patch.Path) []string {
 	return texts
 }
 
-func TestTheTimesOfAPodAreThoseOfItsType(t *testing.T) {
+func TestTypePathsFindsTheTimesOfAPod(t *testing.T) {
 	require.Subset(t, textsOf(timeshift.TypePaths(reflect.TypeFor[*corev1.Pod]())), []string{
 		"/metadata/creationTimestamp", "/metadata/deletionTimestamp", "/metadata/managedFields/*/time", "/status/startTime",
 		"/status/conditions/*/lastTransitionTime", "/status/containerStatuses/*/state/running/startedAt", "/status/containerStatuses/*/lastState/terminated/finishedAt",
@@ -38,7 +38,7 @@ func TestTheTimesOfAPodAreThoseOfItsType(t *testing.T) {
 		textsOf(timeshift.TypePaths(reflect.TypeFor[*corev1.ConfigMap]())))
 }
 
-// An openAPI is as much of a document as names times.
+// An openAPI holds the parts of a document that name times.
 type openAPI struct {
 	Components struct{ Schemas map[string]*openAPISchema }
 }
@@ -54,7 +54,7 @@ type openAPISchema struct {
 	Kinds      []struct{ Group, Version, Kind string } `json:"x-kubernetes-group-version-kind"`
 }
 
-// times are the paths that a schema gives the format date-time, but those of a type within itself.
+// times returns the paths to which a schema gives the format date-time, except those of a type within itself.
 func (d *openAPI) times(s *openAPISchema, at string, open []string) (found []string) {
 	if s == nil || slices.Contains(open, s.Ref) {
 		return nil
@@ -78,7 +78,7 @@ func (d *openAPI) times(s *openAPISchema, at string, open []string) (found []str
 	return append(found, d.times(s.Items, at+"/*", open)...)
 }
 
-// specifications are the OpenAPI documents of an API server, as the module of Kubernetes has them.
+// specifications returns the OpenAPI documents of an API server in the Kubernetes module.
 func specifications(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
@@ -88,7 +88,7 @@ func specifications(t *testing.T) []string {
 	return files
 }
 
-func TestTheTimesOfEveryKindAreThoseOfTheServersOpenAPI(t *testing.T) {
+func TestTheTimesOfEveryKindMatchTheServersOpenAPI(t *testing.T) {
 	compared, withOwn := 0, 0
 	for _, file := range specifications(t) {
 		text, err := os.ReadFile(file)
@@ -114,7 +114,7 @@ func TestTheTimesOfEveryKindAreThoseOfTheServersOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d kinds compared, %d of them with times beside the metadata", compared, withOwn)
+	t.Logf("%d kinds compared, %d of them with times outside the metadata", compared, withOwn)
 	require.Greater(t, compared, 60)
 	require.Greater(t, withOwn, 20)
 }

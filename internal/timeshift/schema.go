@@ -6,7 +6,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// DefinitionPaths are the times of a custom resource in a version, by its CustomResourceDefinition. Without one, they are those of the metadata.
+// DefinitionPaths returns the paths of times in a custom resource of a version, from its CustomResourceDefinition. Without
+// a definition, it returns those of the metadata.
 func DefinitionPaths(definition patch.Doc, version string) []patch.Path {
 	paths := MetadataPaths()
 	versions, _ := patch.Get(definition, "/spec/versions")
@@ -19,7 +20,7 @@ func DefinitionPaths(definition patch.Doc, version string) []patch.Path {
 	return paths
 }
 
-// schemaPaths appends the times of what a schema describes.
+// schemaPaths appends the paths of times in a schema.
 func schemaPaths(paths []patch.Path, schema patch.Doc, at string) []patch.Path {
 	if text(schema, "/type") == "string" && text(schema, "/format") == "date-time" {
 		return appendPath(paths, at)
@@ -33,7 +34,7 @@ func schemaPaths(paths []patch.Path, schema patch.Doc, at string) []patch.Path {
 	for key, property := range patch.Members(properties) {
 		name, ok := patch.Unquote(patch.Doc(`"` + string(key) + `"`))
 		if !ok || string(name) == "*" {
-			continue // In a path, it would mean every member.
+			continue // In a path, * would mean every member.
 		}
 		paths = schemaPaths(paths, property, at+"/"+escaper.Replace(string(name)))
 	}

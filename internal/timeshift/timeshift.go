@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Move gives doc with the times at paths moved. A value that is no time, such as null, stays.
+// Move returns doc with the times at paths moved. It does not change a value that is not a time, such as null.
 func Move(doc patch.Doc, paths []patch.Path, to func(time.Time) time.Time) (patch.Doc, error) {
 	return patch.Rewrite(doc, paths, func(_ string, value patch.Doc) (patch.Doc, error) {
 		text, ok := patch.Unquote(value)
@@ -29,12 +29,13 @@ func move(text string, to func(time.Time) time.Time) (string, bool) {
 	}
 	moved := to(t).In(t.Location())
 	if moved.Year() < 0 || moved.Year() > 9999 {
-		return "", false // RFC 3339 has no such year
+		return "", false // RFC 3339 cannot write this year
 	}
 	return moved.Format(layout(text, moved)), true
 }
 
-// layout has as many digits of a second as the text, because a MicroTime must have six. A text without any gets them if the time needs them.
+// layout has as many digits of a second as the text, because a MicroTime must have six. If the text has none, layout adds
+// digits if the time needs them.
 func layout(text string, t time.Time) string {
 	_, fraction, _ := strings.Cut(text, ".")
 	digits := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))

@@ -16,12 +16,12 @@ var (
 	encoder = reflect.TypeFor[json.Marshaler]()
 )
 
-// MetadataPaths are the times of an object of which only the metadata is known.
+// MetadataPaths returns the paths of times in the metadata of any object.
 func MetadataPaths() []patch.Path {
 	return TypePaths(reflect.TypeFor[metav1.PartialObjectMetadata]())
 }
 
-// TypePaths are the times of a Go type of the Kubernetes API.
+// TypePaths returns the paths of times in a Go type of the Kubernetes API.
 func TypePaths(t reflect.Type) []patch.Path {
 	w := &walk{}
 	w.value(t, "")
@@ -31,7 +31,7 @@ func TypePaths(t reflect.Type) []patch.Path {
 // A walk collects the paths of a type.
 type walk struct {
 	paths []patch.Path
-	open  []reflect.Type // that hold the value: one that holds itself, a JSON schema, has no times
+	open  []reflect.Type // types that contain the current value; a type that contains itself, such as a JSON schema, has no times
 }
 
 func (w *walk) value(t reflect.Type, at string) {
@@ -54,7 +54,7 @@ func (w *walk) value(t reflect.Type, at string) {
 			w.members(t, at)
 			w.open = w.open[:len(w.open)-1]
 		}
-	default: // holds nothing
+	default: // contains nothing
 	}
 }
 
@@ -71,7 +71,7 @@ func (w *walk) members(t reflect.Type, at string) {
 	}
 }
 
-// appendPath leaves out a path that cannot be written. The names of Go types all can.
+// appendPath skips a path that cannot be written. All names of Go types can.
 func appendPath(paths []patch.Path, text string) []patch.Path {
 	path, err := patch.ParsePath(text)
 	if err != nil || slices.ContainsFunc(paths, func(known patch.Path) bool { return known.String() == text }) {
