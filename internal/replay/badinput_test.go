@@ -153,7 +153,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 	b := story(t)
 	got := b.called(t, "log -A --since seq:1 --index owner=99999999-0000-4000-8000-000000000000", "")
 	require.Zero(t, got.code)
-	require.Contains(t, got.err, "nothing of what was asked for changed in that time")
+	require.Contains(t, got.err, "no matching object changed in that time")
 	require.Contains(t, b.called(t, "get deployments -A --index owner=99999999-0000-4000-8000-000000000000", "").err, "No resources found")
 
 	b.at("12:30")

@@ -78,7 +78,7 @@ func TestAnObjectThatIsGoneSaysWhenItWentAndWhatShowsIt(t *testing.T) {
 	got := b.replayed(t, "get", "jobs.batch/migrate", "-n", "shop", "--last", "-o", "yaml")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "reason: BackoffLimitExceeded")
-	require.Contains(t, got.err, fmt.Sprintf("by seq:%d: this is its last state before that\n", seq))
+	require.Contains(t, got.err, fmt.Sprintf("by seq:%d: this is its last state\n", seq))
 	require.Equal(t, b.replayed(t, "get", "jobs.batch/migrate", "-n", "shop", "-o", "yaml", "--at", fmt.Sprint("seq:", seq-1)).out, got.out)
 
 	before := b.replayed(t, "get", "job", "migrate", "-n", "shop", "--at", "seq:3")
@@ -93,13 +93,13 @@ func TestTheLastStateOfAnObjectThatLivesIsThatOfTheInstant(t *testing.T) {
 		"get job/nobody -n shop --last":             `jobs.batch "nobody" was never recorded in namespace shop`,
 		"get jobs -n shop --last":                   "--last: name one object: TYPE/NAME",
 		"get job/migrate job/x -n shop --last":      "--last: name one object: TYPE/NAME",
-		"get job/migrate -A --last":                 "--last shows one object: name its namespace with -n, and not -A",
+		"get job/migrate -A --last":                 "--last shows one object: name its namespace with -n instead of -A",
 		"blame job/nobody -n shop":                  `jobs.batch "nobody" did not exist at that instant`,
 		"blame jobs -n shop":                        "name one object: TYPE/NAME",
 		"blame job/migrate -n shop --at seq:0":      "after seq: a number from 1 is needed",
 		"blame job/migrate -n shop --at 2020-01-01": "2020-01-01T00:00:00Z is before the record began",
-		"blame job/migrate -n shop -o wide":         `--output "wide" is none of text, json`,
-		"blame":                                     "say which object, such as deployment/web",
+		"blame job/migrate -n shop -o wide":         `--output "wide": use one of text, json`,
+		"blame":                                     "name an object, such as deployment/web",
 	} {
 		got := b.replayed(t, strings.Fields(args)...)
 		require.Equal(t, 1, got.code, args)

@@ -21,7 +21,7 @@ configmaps   2026-03-10T12:00:00.000Z   2026-03-10T12:11:00.000Z   no         ex
 configmaps   2026-03-10T12:11:00.000Z   2026-03-10T12:21:00.000Z   yes
 secrets      2026-03-10T12:00:00.000Z   2026-03-10T12:21:00.000Z   yes
 
-Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: times of what was caught up on are estimates.
+Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: the recorder caught up afterwards, and these times are estimates.
 `, got.out)
 	require.Equal(t, `Not complete: 1 of 2 resources with gaps.
 
@@ -35,7 +35,7 @@ configmaps   2026-03-10T12:00:00.000Z   2026-03-10T12:11:00.000Z   no         ex
 RESOURCE   FROM                       TO                         COMPLETE   WHY
 secrets    2026-03-10T12:00:00.000Z   2026-03-10T12:21:00.000Z   yes
 
-Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: times of what was caught up on are estimates.
+Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: the recorder caught up afterwards, and these times are estimates.
 `, b.replayed(t, "coverage", "--utc", "secrets").out)
 	require.Contains(t, b.replayed(t, "coverage", "--utc").out, "resources with gaps; recording stopped at 2026-03-10T12:21:00.000Z")
 	require.Contains(t, b.replayed(t, "coverage", "secrets", "-o", "wide").out, "stopped: no recorder has written since")
@@ -94,7 +94,7 @@ func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
 	require.Contains(t, h.replayed(t, "coverage", "services", "-o", "json").out, `"complete": false`)
 	require.Contains(t, h.replayed(t, "get", "services").err, "see replay coverage services")
 
-	for word, want := range map[string]string{"gadgets": `doesn't have a resource type "gadgets"`, "bindings": "bindings were served, and cannot be recorded"} {
+	for word, want := range map[string]string{"gadgets": `doesn't have a resource type "gadgets"`, "bindings": "the server served bindings, but does not support list and watch for them"} {
 		got = h.replayed(t, "coverage", word)
 		require.Equal(t, 1, got.code)
 		require.Contains(t, got.err, want)

@@ -135,7 +135,7 @@ func TestDescribeSaysWhatIsMissing(t *testing.T) {
 		"deploymnts -n shop":  `the server doesn't have a resource type "deploymnts"; did you mean deployments.apps?`,
 		"deployments -n shop --at 2020-01-01T00:00:00Z": "is before the record began",
 		"deployments -n shop -l =a":                     "found '='",
-		"":                                              "say which type of resource to describe",
+		"":                                              "name a type of resource to describe",
 	} {
 		got := b.replayed(t, append([]string{"describe"}, strings.Fields(call)...)...)
 		require.Equal(t, 1, got.code, call)
@@ -145,7 +145,7 @@ func TestDescribeSaysWhatIsMissing(t *testing.T) {
 	require.Contains(t, b.replayed(t, "describe", "pods", "-n", "nowhere").err, "No resources found in nowhere namespace.")
 	got := b.replayed(t, "describe", "secret/login", "-n", "shop", "--at", inBadRollout)
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the bytes that are counted are those of the hashes")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the printed sizes are the sizes of the hashes")
 }
 
 func TestDescribeNamesTheListsThatAreNotOnRecord(t *testing.T) {

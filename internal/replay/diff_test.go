@@ -58,7 +58,7 @@ func TestADiffIsOfWhatIsAskedFor(t *testing.T) {
 			require.Equal(t, code, got.code)
 		})
 	}
-	require.Contains(t, b.replayed(t, "diff", "-A", "--from", "seq:5", "--to", "seq:6").err, "1 more objects are different in bookkeeping fields only")
+	require.Contains(t, b.replayed(t, "diff", "-A", "--from", "seq:5", "--to", "seq:6").err, "1 more objects differ only in bookkeeping fields")
 	require.Contains(t, b.replayed(t, "diff", "-A", "--from", "seq:14", "--to", "2026-03-10T12:15:00Z").err, "no recorder ran from")
 }
 
@@ -71,7 +71,7 @@ func TestADiffOfManyNamesIsOfTheseNames(t *testing.T) {
 	got := b.replayed(t, args...)
 	require.Equal(t, "~ configmaps shop/settings\n", got.out, "and not what else there is of the type")
 	require.Equal(t, 2, got.code)
-	require.Equal(t, resource.MaxNames, strings.Count(got.err, "was not there at either instant"), got.err)
+	require.Equal(t, resource.MaxNames, strings.Count(got.err, "did not exist at either instant"), got.err)
 }
 
 func TestADiffIsWrittenInEachForm(t *testing.T) {
@@ -119,19 +119,19 @@ total              3       2         1
 func TestTroubleOfADiffIsNotADifference(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
-		"-A":                                   "say from which instant on",
+		"-A":                                   "name the first instant",
 		"-A --from x":                          "--from: not an instant",
 		"-A --from seq:1 --to x":               "--to: not an instant",
 		"widgets -A --from seq:1":              "the server doesn't have a resource type",
 		"-A --from seq:1 --nothing":            "unknown flag: --nothing",
-		"-A --from seq:1 --only x":             "is none of spec, status, all",
+		"-A --from seq:1 --only x":             "use one of spec, status, all",
 		"-A --from seq:1 --path a..b":          "a name is missing",
 		"-A --from seq:1 --ignore a..b":        "--ignore: path",
-		"-A --from seq:1 --index color=red":    `there is no index "color"`,
+		"-A --from seq:1 --index color=red":    `unknown index "color"`,
 		"-A --from seq:1 --to 2020-01-01":      "before the record began",
-		"configmaps/none -n shop --from seq:1": `configmaps "none" was not there at either instant`,
+		"configmaps/none -n shop --from seq:1": `configmaps "none" did not exist at either instant`,
 		", -A --from seq:1":                    `the server doesn't have a resource type ""`,
-		"-A --from seq:1 -o xml":               "none of text, json, name, unified, stat",
+		"-A --from seq:1 -o xml":               "use one of text, json, name, unified, stat",
 		"-A --from seq:1 -u -o json":           "exclude each other",
 		"-A --from seq:1 -l a=b=c":             "",
 		"-A --from seq:1 --cluster another":    "another",
@@ -180,8 +180,8 @@ func TestADiffHasTheFiltersOfTheLog(t *testing.T) {
 func TestAPathThatNothingOfADiffHasGetsWhatWasPerhapsMeant(t *testing.T) {
 	b := story(t)
 	for path, want := range map[string]string{
-		"spec.replicaz": `Note: no version that was read has --path "spec.replicaz"; did you mean spec.replicas?`,
-		"nowhere.to.be": `Note: no version that was read has --path "nowhere.to.be"` + "\n",
+		"spec.replicaz": `Note: no version in this scope has --path "spec.replicaz"; did you mean spec.replicas?`,
+		"nowhere.to.be": `Note: no version in this scope has --path "nowhere.to.be"` + "\n",
 		"spec.replicas": "",
 	} {
 		got := b.replayed(t, "diff", "deployments", "-A", "--from", "2020-01-01", "--path", path)

@@ -57,14 +57,14 @@ func advise(err error) string {
 	case errors.As(err, &refusal):
 		switch refusal.Code {
 		case pgerrcode.InsufficientPrivilege:
-			return "this login may not read the record; its owner can allow it: GRANT kuberewind_auditor TO the login"
+			return "this login may not read the record; the record's owner can allow it: GRANT kuberewind_auditor TO the login"
 		case pgerrcode.InvalidPassword, pgerrcode.InvalidAuthorizationSpecification:
 			return "check the user and the password in --database"
 		case pgerrcode.InvalidCatalogName:
 			return "name another database with --database"
 		}
 	case errors.As(err, new(*pgconn.ConnectError)):
-		return "does PostgreSQL run there? --database says where it is"
+		return "does PostgreSQL run there? set its address with --database"
 	}
 	return ""
 }

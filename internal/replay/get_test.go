@@ -165,8 +165,8 @@ func TestTheErrorOfAQuestionSaysWhatToDo(t *testing.T) {
 		{"pods --at 2026-03-09T00:00:00Z", "error: 2026-03-09T00:00:00Z is before the record began, at 2026-03-10T12:01:00Z"},
 		{"pots", `the server doesn't have a resource type "pots"; did you mean pods?`},
 		{"wd --at " + at("12:25"), `the server doesn't have a resource type "wd"`},
-		{"bindings", "cannot be recorded: the server does not offer to list and watch them"},
-		{"pods --index color=red", `there is no index "color"; there are label, namespace, node, owner, uid`},
+		{"bindings", "does not support list and watch for them, so they cannot be recorded"},
+		{"pods --index color=red", `unknown index "color"; use one of label, namespace, node, owner, uid`},
 		{"pods --index node", "is not of the form name=value"},
 		{"pods -o table", "allowed formats are:"},
 		{"pods -o custom-columns=NAME", "custom-columns"},
@@ -174,11 +174,11 @@ func TestTheErrorOfAQuestionSaysWhatToDo(t *testing.T) {
 		{"pods -l =a", "found '='"},
 		{"pods nobody -n shop", `Error from server (NotFound): pods "nobody" not found`},
 		{"pods nobody -n nowhere", `Error from server (NotFound): namespaces "nowhere" not found`},
-		{"pods,widgets web", "a name goes with one type"},
-		{"pods/web widgets", `"widgets" is no TYPE/NAME, as other arguments are`},
-		{"pods/", `"pods/" is no TYPE/NAME: one type, one slash, one name`},
+		{"pods,widgets web", "a name needs one type"},
+		{"pods/web widgets", `"widgets" is not TYPE/NAME like the other arguments`},
+		{"pods/", `"pods/" is not TYPE/NAME: use one type, one slash, one name`},
 		{"pods,", `the server doesn't have a resource type ""`},
-		{"", "say which type of resource to get"},
+		{"", "name a type of resource to get"},
 		{"pods --cluster other", "it holds test"},
 		{"pods --nonsense", "See 'replay get --help' for usage"},
 	} {
@@ -253,7 +253,7 @@ func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T)
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, podUID)
 	require.NotContains(t, got.out, otherUID)
-	require.Equal(t, resource.MaxNames, strings.Count(got.err, "was not there at"), got.err)
+	require.Equal(t, resource.MaxNames, strings.Count(got.err, "did not exist at"), got.err)
 	require.Zero(t, h.replayed(t, "snapshot", "-n", "shop", "--at", at("12:04"), "pods/web").code)
 }
 
@@ -282,7 +282,7 @@ func TestASnapshotSaysWhatCannotBeWritten(t *testing.T) {
 	require.Zero(t, h.replayed(t, "snapshot", "-o", full, "pods").code)
 	for _, c := range []struct{ question, want string }{
 		{"-o " + full, "is not empty: name another directory, or use --force"},
-		{"--format zip", "is none of yaml (or list), json, files, tar"},
+		{"--format zip", "use one of yaml (or list), json, files, tar"},
 		{"--format files", "needs a directory"},
 		{"--hashed-secrets", "goes with --for-apply"},
 		{"-o /nowhere/at/all.tar", "no such file or directory"},

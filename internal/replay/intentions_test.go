@@ -88,12 +88,12 @@ func TestAProgramWithAServerOfItsOwnHasAFileOfIntentions(t *testing.T) {
 	require.Contains(t, got.err, "open the file of intentions")
 	got = b.asked(t, "exec", "--session=night", "--intentions", name, "--", "true")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a session lives in one that runs: start "replay serve --intentions FILE"`)
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a session needs a server that already runs: start "replay serve --intentions FILE"`)
 	_, end := b.serve(t)
 	for _, flag := range []string{"--live", "--session=night"} {
 		got = b.asked(t, "shell", flag, "--intentions", name)
 		require.Equal(t, 1, got.code)
-		require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a server of this database runs: it answers, and it would not write to that file. End it, or start it as "replay serve --intentions FILE"`)
+		require.Contains(t, strings.Join(strings.Fields(got.err), " "), `a server of this database already runs, and does not write to that file. End it, or start it as "replay serve --intentions FILE"`)
 	}
 	require.Zero(t, end())
 }

@@ -187,7 +187,7 @@ func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
 	}
 	require.Less(t, len(kinds), 5)
 	for args, want := range map[string]string{
-		"deployments -n shop --owned":          "--owned is of named objects, such as deployment/web",
+		"deployments -n shop --owned":          "--owned needs a named object, such as deployment/web",
 		"deployment/none -n shop --owned":      `"none" was never recorded in namespace shop`,
 		"deployment/web -n shop --owned -f":    "--follow takes one object",
 		"deployment/web -n nowhere --owned -v": "was never recorded in namespace nowhere",
@@ -229,8 +229,8 @@ func TestAWordThatLedToNothingGetsWhatWasPerhapsMeant(t *testing.T) {
 		"deployment/web -n shop --path spec.replicaz":           `did you mean spec.replicas?`,
 		"-n shop --since seq:1 --manager kubectl-sett":          `did you mean kubectl-set?`,
 		"-n shpo --since seq:1":                                 `did you mean "shop"?`,
-		"-n shop --since seq:1 -l ap=web":                       `Note: no object that was looked at has a label "ap"; did you mean "app"?`,
-		"-n shop --since seq:1 -l app=wbe,team":                 `Note: no object that was looked at has the label app=wbe; did you mean "web"?`,
+		"-n shop --since seq:1 -l ap=web":                       `Note: no object in this scope has a label "ap"; did you mean "app"?`,
+		"-n shop --since seq:1 -l app=wbe,team":                 `Note: no object in this scope has the label app=wbe; did you mean "web"?`,
 		"deployments -n shop --since seq:1 --path spec.templat": `did you mean spec.template?`,
 	} {
 		got := b.replayed(t, append([]string{"log"}, strings.Fields(args)...)...)
@@ -243,12 +243,12 @@ func TestAMistypedLabelGetsWhatWasPerhapsMeant(t *testing.T) {
 	b := newScene(t)
 	for _, args := range []string{"get pods -n shop", "diff -n shop --from seq:300", "snapshot -n shop -o -", "log -n shop --since seq:1"} {
 		got := b.replayed(t, append(strings.Fields(args), "-l", "ap=web")...)
-		require.Contains(t, got.err, `Note: no object that was looked at has a label "ap"; did you mean "app"?`, args)
+		require.Contains(t, got.err, `Note: no object in this scope has a label "ap"; did you mean "app"?`, args)
 		for _, right := range []string{"app=web", "app", "app!=wbe", "!ap"} {
 			got = b.replayed(t, append(strings.Fields(args), "-l", right)...)
-			require.NotContains(t, got.err, "no object that was looked at", args)
+			require.NotContains(t, got.err, "no object in this scope", args)
 		}
 	}
 	got := b.replayed(t, "get", "pods", "-n", "shop", "-l", "colour")
-	require.Contains(t, got.err, `Note: no object that was looked at has a label "colour"`+"\n")
+	require.Contains(t, got.err, `Note: no object in this scope has a label "colour"`+"\n")
 }

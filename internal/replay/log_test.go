@@ -32,7 +32,7 @@ const webLog = `Deployment shop/web  uid 00000001-0000-4000-8000-000000000000  (
 Deployment shop/web  uid 00000002-0000-4000-8000-000000000000  (life 2 of 2)
  2026-03-10T12:08:00.000Z  Added    helm                      created
  2026-03-10T12:12:00.000Z  Updated  helm                      spec.replicas 1 → 2
--- pause: no recorder ran from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z; times of what was caught up on are estimates
+-- pause: no recorder ran from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z; the recorder caught up afterwards, and these times are estimates
 ~2026-03-10T12:16:00.000Z  Updated  kubectl/scale             spec.replicas 2 → 4
 `
 
@@ -47,14 +47,14 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "log", "-n", "shop", "--utc", "--since", "2026-03-10T12:06:00Z")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, `-- gap: of configmaps, versions may have been missed from 2026-03-10T12:00:00.000Z to 2026-03-10T12:11:00.000Z: expired (too old); a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
+	require.Equal(t, `-- gap: versions of configmaps may be missing from 2026-03-10T12:00:00.000Z to 2026-03-10T12:11:00.000Z: expired (too old); a list then showed 0 new, 1 changed, 1 vanished, 0 unchanged
  2026-03-10T12:06:00.000Z  Updated  Secret shop/creds                     kubectl                   data.password changed
  2026-03-10T12:07:00.000Z  Deleted  Deployment shop/web                   -                         deleted; last proved writer helm at 12:03:00.000
  2026-03-10T12:08:00.000Z  Added    Deployment shop/web                   helm                      created
  2026-03-10T12:11:00.000Z  Sync     ConfigMap shop/settings               -                         found changed by a list after a gap; data.mode slow → fast
  2026-03-10T12:11:00.000Z  Deleted  ConfigMap shop/old                    -                         deleted: a list no longer held it
  2026-03-10T12:12:00.000Z  Updated  Deployment shop/web                   helm                      spec.replicas 1 → 2
--- pause: no recorder ran from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z; times of what was caught up on are estimates
+-- pause: no recorder ran from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z; the recorder caught up afterwards, and these times are estimates
 ~2026-03-10T12:16:00.000Z  Updated  Deployment shop/web                   kubectl/scale             spec.replicas 2 → 4
 `, got.out, "and nothing of nodes, which are in no namespace")
 	require.Contains(t, got.err, "the record ends at")
@@ -146,12 +146,12 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"log widgets -A":                     "the server doesn't have a resource type \"widgets\"",
 		"log deployment/none -n shop":        `deployments.apps "none" was never recorded in namespace shop`,
 		"log -A --path a..b":                 `path "a..b": a name is missing`,
-		"log -A --type gone":                 `--type "gone" is none of Added, Updated, Deleted, Sync`,
+		"log -A --type gone":                 `--type "gone": use one of Added, Updated, Deleted, Sync`,
 		"log -A --manager [":                 "--manager \"[\": syntax error in pattern",
 		"log -A --since yesteryear":          "--since: not an instant",
 		"log -A --since 1x":                  "--since: not an instant",
 		"log -A --since 26.11.2025":          "--since: not an instant",
-		"get pods -A --at seq:1 --at seq:2":  `invalid argument "seq:2" for "--at" flag: it was given before, as "seq:1"; give it once`,
+		"get pods -A --at seq:1 --at seq:2":  `invalid argument "seq:2" for "--at" flag: the flag is set twice, first to "seq:1"; set it once`,
 		"log -A --since seq:9 --until seq:3": "--since seq:9 is after --until seq:3",
 		"log -A --since 2026-03-10T12:10:00Z --until 2026-03-10T12:05:00Z": "--since 2026-03-10T12:10:00Z is after --until",
 		"log deployment/web -n shop --since rv:111 --until rv:105":         "--since rv:111 is after --until rv:105",
@@ -160,20 +160,20 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 		"log -A -f --until now":                                            "--follow has no end",
 		"log -A -f --limit 3":                                              "--tail shows the newest deltas first",
 		"log -A --tail 3":                                                  "--tail goes with --follow",
-		"log -A --around now --since 1h":                                   "--around has a begin and an end",
-		"log -A --within 5m":                                               "--within says how far around an instant",
+		"log -A --around now --since 1h":                                   "--around has a beginning and an end",
+		"log -A --within 5m":                                               "--within needs an instant",
 		"log -A --around now --within -5m":                                 `invalid argument "-5m" for "--within" flag: use a duration such as 30s, 5m, 2h or 1d12h`,
-		"log -A --limit 0":                                                 "--limit 0: it must be 1 or more",
-		"log -A --only everything":                                         `--only "everything" is none of spec, status, all`,
+		"log -A --limit 0":                                                 "--limit 0: use 1 or more",
+		"log -A --only everything":                                         `--only "everything": use one of spec, status, all`,
 		"log -A --ignore a..b":                                             `--ignore: path "a..b"`,
-		"log -A --index color=red":                                         `there is no index "color"`,
+		"log -A --index color=red":                                         `unknown index "color"`,
 		"log -A -l =":                                                      "--selector: ",
-		"log -A -o yaml":                                                   `--output "yaml" is none of text, wide, json`,
+		"log -A -o yaml":                                                   `--output "yaml": use one of text, wide, json`,
 		"log deployment/web configmap/settings -n shop -f":                 "--follow takes one object",
 		"coverage pods":                                                    "the server doesn't have a resource type",
 		"coverage configmap/settings":                                      "coverage is of resources",
 		"coverage --since now --until seq:1":                               "is after --until",
-		"verify -o yaml":                                                   "none of text, json",
+		"verify -o yaml":                                                   "use one of text, json",
 		"verify --against-cluster --kubeconfig /none":                      "does not exist",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -224,9 +224,9 @@ func TestTheBeginOfARecordingOrAGapIsALineBetweenTheDeltas(t *testing.T) {
 func TestALogOfNothingSaysSo(t *testing.T) {
 	got := story(t).replayed(t, "log", "-n", "nowhere", "--path", "spec.replicas", "--since", "seq:1")
 	require.Zero(t, got.code)
-	require.Contains(t, got.err, "nothing of what was asked for changed in that time")
+	require.Contains(t, got.err, "no matching object changed in that time")
 	got = story(t).replayed(t, "log", "-n", "shop", "--since", "seq:1")
-	require.NotContains(t, got.err, "nothing of what was asked for")
+	require.NotContains(t, got.err, "no matching object")
 }
 
 // damage changes a row as nobody is meant to.
@@ -349,5 +349,5 @@ func TestAnAuditorReadsTheLogAndGetsAnErrorForTheChain(t *testing.T) {
 	got = b.replayedAs(t, login, "verify")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, "chain: not checked: this login may not read the tables")
-	require.Contains(t, got.out, "What was checked holds; not all could be checked.")
+	require.Contains(t, got.out, "The checked parts hold; some parts could not be checked.")
 }

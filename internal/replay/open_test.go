@@ -129,7 +129,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	noDisplay(t)
 	for says, args := range map[string][]string{
 		`deployments.apps "wbe" was never recorded in namespace shop`: {"deployment/wbe", "-n", "shop"},
-		"--output \"yaml\" is none of text, json":                     {"-o", "yaml"},
+		"--output \"yaml\": use one of text, json":                    {"-o", "yaml"},
 		"before the record":     {"--at", "2001-01-01T00:00:00Z"},
 		"name one object":       {"deployments", "-n", "shop"},
 		"accepts at most 2 arg": {"a", "b", "c"},
@@ -142,10 +142,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	_, end := b.serve(t, "--page=false")
 	got := b.asked(t, "open")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the server that runs has no page: end it, and start it without --page=false")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the running server has no page: end it, and start it without --page=false")
 	require.Zero(t, end())
 	got = b.asked(t, "serve", "--page=false", "--page-listen", "127.0.0.1:0")
-	require.Contains(t, got.err, "--page=false leaves the page out")
+	require.Contains(t, got.err, "--page=false disables the page")
 	got = b.asked(t, "serve", "--page-listen", "0.0.0.0:0")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `--page-listen "0.0.0.0:0": without --authorization, only 127.0.0.1`)
@@ -186,7 +186,7 @@ func TestOpenPrintsALinkIfNoBrowserStarts(t *testing.T) {
 	display(t, "exit 3")
 	got := b.asked(t, "open")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "xdg-open started no browser: exit status 3")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "xdg-open could not start a browser: exit status 3")
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/#code=`, got.out)
 	require.Zero(t, end())
 }

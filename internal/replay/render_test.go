@@ -144,7 +144,7 @@ func TestALoneSurrogateIsReplacedWithANoteAndKeptInJSON(t *testing.T) {
 	for way, object := range outputs(t, h, "half", 0) {
 		require.Equal(t, map[string]any{"high": "a\uFFFDb", "low": []any{"\uFFFD"}, "k\uFFFD": "v"}, object.Object["spec"], way)
 	}
-	const note = "Note: widgets.example.com shop/half: U+FFFD stands for what is no Unicode character at /spec/high, /spec/k\uFFFD, /spec/low/0; snapshot --format json keeps it\n"
+	const note = "Note: widgets.example.com shop/half: U+FFFD replaces bytes that are not Unicode at /spec/high, /spec/k\uFFFD, /spec/low/0; use snapshot --format json to keep them\n"
 	for _, args := range []string{"snapshot", "snapshot --for-apply", "get wd -A -o yaml", "get wd half -n shop -o yaml"} {
 		require.Contains(t, h.replayed(t, strings.Fields(args)...).err, note, args)
 	}
@@ -167,13 +167,13 @@ func TestAnObjectThatYAMLCannotHoldIsNamedAndTheOthersAreWritten(t *testing.T) {
 	for _, args := range []string{"snapshot", "snapshot --for-apply", "get wd -A -o yaml"} {
 		got := h.replayed(t, strings.Fields(args)...)
 		require.Equal(t, 1, got.code, args)
-		require.Contains(t, got.err, "error: left out: widgets.example.com shop/huge: ", args)
+		require.Contains(t, got.err, "error: skipped: widgets.example.com shop/huge: ", args)
 		require.Contains(t, got.out, "name: good", args)
 		require.NotContains(t, got.out, "huge", args)
 		var whole map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(got.out), &whole), args)
 	}
-	require.Contains(t, h.replayed(t, "get", "wd", "huge", "-n", "shop", "-o", "yaml").err, "the number at /spec/n is beyond what readers of YAML take")
+	require.Contains(t, h.replayed(t, "get", "wd", "huge", "-n", "shop", "-o", "yaml").err, "the number at /spec/n is too large for YAML")
 	dir := filepath.Join(t.TempDir(), "files")
 	require.Equal(t, 1, h.replayed(t, "snapshot", "-o", dir).code)
 	text, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))

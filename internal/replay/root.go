@@ -38,9 +38,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
-const longHelp = `replay shows a Kubernetes cluster as it was at any instant, from what recorder recorded of it.
-It reads the record and nothing else: no answer needs the API server, except that of "verify --against-cluster".
-"exec --at 10m -- k9s" has k9s, and every other client of Kubernetes, work on the cluster as it was; so do "shell", "serve" and "kubeconfig".
+const longHelp = `replay shows a Kubernetes cluster as it was at any instant, from the record that recorder wrote.
+It reads only the record. Only "verify --against-cluster" asks the API server.
+"exec --at 10m -- k9s" runs k9s, or any other Kubernetes client, on the cluster as it was ten minutes ago. "shell", "serve" and "kubeconfig" do the same
+for a shell, for many clients and for your own tools.
 
 An instant (--at, --from, --to, --since, --until, --around) is one of
   18:45, yesterday 14:05, 2026-01-31, 2026-01-31 18:45   a time, in the local zone or in UTC (--utc)
@@ -49,20 +50,20 @@ An instant (--at, --from, --to, --since, --until, --around) is one of
   now                                                    the end of the record
   seq:1234                                               after the delta of this number
   rv:5678                                                after this resource version
-and includes what happened at it.
+The answer includes the changes that happened at that instant.
 
 Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_COLOR, REPLAY_NO_PAGER) or keys of the file
-kuberewind/replay.yaml, in this order of precedence; then RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
+kuberewind/replay.yaml, in this order of precedence. If none of them names the record, replay reads RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
-exec and shell end with the exit code of what they run. The others have these.
+exec and shell end with the exit code of the program that they run. The other commands use these codes.
 
 Exit codes:
-  0          done; of diff: nothing is different; of log --follow and serve: ended by Ctrl-C
-  1          failed, or not all could be answered; of diff: something is different
-  2          of diff: failed
-  3          of verify --head: the commit was pruned, so it cannot be checked
+  0          success; diff: no difference; log --follow and serve: ended by Ctrl-C
+  1          failure, or an incomplete answer; diff: something is different
+  2          diff: failure
+  3          verify --head: the commit was pruned, so it cannot be checked
   130, 143   ended by a signal
-  141        the reader of the output ended first`
+  141        the program that reads the output ended first`
 
 const rootExample = `  # What ran in this namespace ten minutes ago
   %[1]s get pods -n shop --at 10m
@@ -163,7 +164,7 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 }
 
 // errSeenEnough ends a command whose pager was ended.
-var errSeenEnough = errors.New("the pager was ended")
+var errSeenEnough = errors.New("the user closed the pager")
 
 // run waits for the command, or for a while after the context has ended.
 func run(ctx context.Context, root *cobra.Command) error {

@@ -135,7 +135,7 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 	require.NoError(t, err)
 	got = b.asked(t, "kubeconfig", "-o", file)
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "is there already: remove it, or name another file")
+	require.Contains(t, got.err, "already exists: remove it, or name another file")
 	after, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -164,14 +164,14 @@ func TestAnInstantThatClientsSeeOnlyNearlyIsNoted(t *testing.T) {
 	_, end := b.serve(t)
 	got := b.asked(t, "kubeconfig", "--at", "2026-03-10T12:17:00Z")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "what happened in that time up to the instant is not in it")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "the answer lacks changes during the pause")
 	require.Contains(t, b.asked(t, "kubeconfig", "--at", "2026-03-09T12:17:00Z").err, "before the record began")
 	own := filepath.Join(t.TempDir(), "own")
 	require.NoError(t, os.WriteFile(own, []byte("{"), 0o600))
 	t.Setenv("KUBECONFIG", own)
 	got = b.asked(t, "kubeconfig")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: the kubeconfig names no namespace, as your own cannot be read")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: the new kubeconfig has no namespace, because your own kubeconfig cannot be read")
 	require.Zero(t, end())
 }
 
@@ -208,13 +208,13 @@ func TestFlagsOfASharedServerThatDoNotFitAreRefused(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no mode":                 {with("--live", uid+"="+live), "are of use with --authorization only"},
+		"no mode":                 {with("--live", uid+"="+live), "need --authorization"},
 		"an unknown mode":         {with("--authorization", "rbac", "--live", uid+"="+live), `--authorization "rbac": there are live-self and live`},
 		"no certificate":          {[]string{"--authorization", "live", "--live", uid + "=" + live}, "needs --tls-cert and --tls-key"},
 		"no live API":             {with("--authorization", "live-self"), "needs --live UID=KUBECONFIG"},
 		"no UID":                  {with("--authorization", "live-self", "--live", live), "write UID=KUBECONFIG"},
 		"a cluster twice":         {with("--authorization", "live-self", "--live", uid+"="+live, "--live", uid+"="+live), "names cluster " + uid + " twice"},
-		"a cluster of no record":  {with("--authorization", "live-self", "--live", "other="+live), "no cluster of this UID is served, but " + uid + " (test)"},
+		"a cluster of no record":  {with("--authorization", "live-self", "--live", "other="+live), "this server has no cluster with this UID; it serves " + uid + " (test)"},
 		"no kubeconfig":           {with("--authorization", "live-self", "--live", uid+"=/none"), "/none: no such file"},
 		"a live API over HTTP":    {with("--authorization", "live-self", "--live", uid+"="+kubeconfig("{server: 'http://127.0.0.1:1'}")), "is not https"},
 		"a live API of anyone's":  {with("--authorization", "live", "--live", uid+"="+kubeconfig("{server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}")), "insecure-skip-tls-verify"},
@@ -264,7 +264,7 @@ func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED, "the server ended with the program")
 
 	require.Equal(t, 127, b.asked(t, "exec", "no-such-program").code)
-	require.Contains(t, b.asked(t, "exec").err, "say which program to run, such as -- k9s")
+	require.Contains(t, b.asked(t, "exec").err, "name the program to run, such as -- k9s")
 	require.Equal(t, 137, b.asked(t, "exec", "--", "sh", "-c", "kill -9 $$").code)
 	plain := filepath.Join(t.TempDir(), "plain")
 	require.NoError(t, os.WriteFile(plain, []byte("#!/none\n"), 0o700))
@@ -276,7 +276,7 @@ func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
 	got = b.asked(t, "shell", "--at", "seq:4")
 	require.Equal(t, 4, got.code, got.err)
 	require.Equal(t, "current-context: test@seq:4\n", got.out)
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: kubectl is at test@seq:4 here")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: kubectl in this shell uses context test@seq:4")
 	left, err := os.ReadDir(runtime)
 	require.NoError(t, err)
 	require.Empty(t, left)

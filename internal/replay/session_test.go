@@ -74,14 +74,14 @@ func TestABadRequestForASessionIsAnError(t *testing.T) {
 	for _, args := range [][]string{{"session"}, {"session", "night", "--at", "now"}, {"exec", "--session", "night", "--", "true"}, {"shell", "--session", "night"}} {
 		got := b.asked(t, args...)
 		require.Equal(t, 1, got.code, args)
-		require.Contains(t, got.err, `no server of this database runs, and a session lives in one: start "replay serve" in another terminal`)
+		require.Contains(t, got.err, `no server of this database runs, and a session needs one: start "replay serve" in another terminal`)
 	}
 	_, end := b.serve(t)
 	for line, says := range map[string]string{
 		"session --play":                      "name the session",
-		"session night --play --pause":        "--play and --pause cannot both be meant",
-		"session night --end --speed 2":       "--end goes with no other change",
-		"session night -o yaml":               `--output "yaml" is none of text, json`,
+		"session night --play --pause":        "--play and --pause exclude each other",
+		"session night --end --speed 2":       "--end cannot be used with another change",
+		"session night -o yaml":               `--output "yaml": use one of text, json`,
 		"session night --at teatime":          "teatime",
 		"session night --play":                `say where a new one begins`,
 		"session live --at now":               `nobody moves it; choose another name`,
@@ -90,10 +90,10 @@ func TestABadRequestForASessionIsAnError(t *testing.T) {
 		"session night --at now --speed 5000": "from 0.1 to 1000",
 		"session night --at 2001-01-01":       "before the record began",
 		"session a b":                         "accepts at most 1 arg",
-		"kubeconfig --session night --at now": "give one of them",
-		"kubeconfig --live --session night":   "give one of them",
-		"exec --live --at now true":           "give one of them",
-		"shell --live --at now":               "give one of them",
+		"kubeconfig --session night --at now": "use one of them",
+		"kubeconfig --live --session night":   "use one of them",
+		"exec --live --at now true":           "use one of them",
+		"shell --live --at now":               "use one of them",
 		"kubeconfig --session night":          `"replay session night --at INSTANT" makes it again`,
 		"exec --session night -- true":        `"replay session night --at INSTANT" makes it again`,
 		"kubeconfig --session=":               "name a session",

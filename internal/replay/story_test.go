@@ -200,7 +200,7 @@ func TestAStoryOfNoObjectSaysWhy(t *testing.T) {
 	for args, want := range map[string]string{
 		"story deployment/nobody -n shop":                                    "error: deployments.apps \"nobody\" was never recorded in namespace shop\n",
 		"story deployment/web -n billing":                                    "error: deployments.apps \"web\" was never recorded in namespace billing\n",
-		"story job/migrate -n shop --until seq:300":                          "error: jobs.batch \"migrate\" did not live in that time; \"replay log jobs.batch/migrate -n shop\" shows when it did\n",
+		"story job/migrate -n shop --until seq:300":                          "error: jobs.batch \"migrate\" did not exist in that time; \"replay log jobs.batch/migrate -n shop\" shows when it existed\n",
 		"story deployments -n shop":                                          "error: name one object: TYPE/NAME\n",
 		"story deployment/web deployment/checkout -n shop":                   "error: name one object: TYPE/NAME\n",
 		"story deployment/web -n shop --since seq:400 --until seq:300":       "error: --since seq:400 is after --until seq:300\n",

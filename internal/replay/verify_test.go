@@ -24,7 +24,7 @@ func TestARecordThatHoldsIsSaidToHold(t *testing.T) {
 	got := b.replayed(t, "verify")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `record: 15 deltas of 6 lives (4 alive) folded and compared with their digests; 8 patches, 7 keyframes, 4 streams, 1 days, 0 checkpoints of 0 objects
-chain: 17 batches with 15 deltas, from the first one on
+chain: 17 batches with 15 deltas, from the first batch on
 The record holds.
 `, got.out)
 }
@@ -67,11 +67,11 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	require.Contains(t, got.out, `"outcome": "equal"`)
 
 	b.DB.Exec(t, `DELETE FROM kuberewind.batches WHERE batch <= 5`)
-	check("5:"+digest, 1, "Commit 5 is missing, and no prune says that it was dropped.")
+	check("5:"+digest, 1, "Commit 5 is missing, and no prune dropped it.")
 	b.DB.Exec(t, `INSERT INTO kuberewind.prunes_data (cluster, day, last_batch, batch_digest, bytes, pruned_at, pruned_by, reason)
 		SELECT cluster, '2026-03-09', 5, decode('`+digest+`', 'hex'), 1, now(), 'x', 'y' FROM kuberewind.clusters`)
-	check("5:"+digest, 0, "Commit 5 has this digest, says the prune of 2026-03-09. A prune row is not part of the chain.")
-	check("5:"+first, 1, "Commit 5 has another digest, says the prune of 2026-03-09: "+digest)
+	check("5:"+digest, 0, "Commit 5 has this digest, according to the prune of 2026-03-09. A prune row is not part of the chain.")
+	check("5:"+first, 1, "Commit 5 has another digest, according to the prune of 2026-03-09: "+digest)
 	check("1:"+first, 3, "Commit 1 cannot be checked: it was pruned with 2026-03-09.")
 }
 
@@ -80,7 +80,7 @@ func TestACountThatWasChangedByHandIsFound(t *testing.T) {
 	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, "activity: 0 deltas in 0 blocks were counted again; 15 are not counted ahead\nThe counts hold.\n", got.out)
+	require.Equal(t, "activity: counted 0 deltas in 0 blocks again; 15 deltas have no precomputed counts\nThe counts hold.\n", got.out)
 
 	pool, err := postgres.NewCounterPool(t.Context(), b.DB.Login(t, migrations.WriterRole), activity.Session)
 	require.NoError(t, err)
@@ -89,14 +89,14 @@ func TestACountThatWasChangedByHandIsFound(t *testing.T) {
 	require.NoError(t, counter.CountDue(t.Context()))
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, "activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead\nThe counts hold.\n", got.out)
+	require.Equal(t, "activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed counts\nThe counts hold.\n", got.out)
 
-	const dropIt = "The counts do not hold. DELETE FROM kuberewind.activity drops them, and a recorder counts again. The record itself is not concerned.\n"
+	const dropIt = "The counts do not hold. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected.\n"
 	b.DB.Exec(t, `UPDATE kuberewind.activity SET counts[1] = counts[1] + 1 WHERE first_seq = 1 AND width = 'hour'`)
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Equal(t, 1, got.code, got.err)
 	require.Equal(t, `FAIL activity: seq 1: hour 2026-03-10T12:00:00Z, deployments.apps, class added, namespace shop, manager kubectl-create: 2 are on record as counted, and there are 1
-activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
+activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed counts
 `+dropIt, got.out)
 	require.NoError(t, counter.Rebuild(t.Context()))
 	for name, damage := range map[string]string{
@@ -120,10 +120,10 @@ activity: 15 deltas in 3 blocks were counted again; 0 are not counted ahead
 	b.DB.Exec(t, `UPDATE kuberewind.activity SET classifier = 99`)
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code)
-	require.Contains(t, got.out, "activity: another version counted 15 deltas: these counts are not used, and a recorder makes them again\n")
+	require.Contains(t, got.out, "activity: another version counted 15 deltas: these counts are not used, and a recorder will recompute them\n")
 	got = b.replayed(t, "verify", "--activity", "--against-cluster")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "--activity checks nothing else: leave out --head and --against-cluster")
+	require.Contains(t, got.err, "--activity checks nothing else: omit --head and --against-cluster")
 	require.Contains(t, b.replayed(t, "verify").out, "The record holds.")
 }
 
@@ -144,5 +144,5 @@ func TestAListThatNeverEndsIsNotCompared(t *testing.T) {
 		"contexts":[{"name":"x","context":{"cluster":"x"}}],"clusters":[{"name":"x","cluster":{"server":%q}}]}`, server.URL), 0o600))
 	got := b.replayed(t, "verify", "--against-cluster", "--kubeconfig", kubeconfig)
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.out, "cluster: configmaps: unproven: it cannot be listed: after 1 pages the server continues the list with a token that it gave before: the list would never end\n", got.err)
+	require.Contains(t, got.out, "cluster: configmaps: unproven: listing it failed: the server repeated a continue token after 1 pages: the list would never end\n", got.err)
 }

@@ -22,7 +22,7 @@ const exampleSeq = "seq:1234"
 var follows = regexp.MustCompile(` -f( |$)`)
 
 // elsewhere are failures of a command as it stands on the page: its instants are not in the record of the test.
-var elsewhere = regexp.MustCompile(`is before the record began|is still to come|` + exampleSeq)
+var elsewhere = regexp.MustCompile(`is before the record began|is in the future|` + exampleSeq)
 
 // answerLine is a line that is neither empty nor says what was recorded when.
 var answerLine = regexp.MustCompile(`(?m)^ *([^-\s]|-[^-])`)

@@ -76,7 +76,7 @@ func theRecordIsProved(t *testing.T, c *cluster) {
 	require.NoError(t, os.WriteFile(wrong, []byte(strings.Repeat("00", 32)), 0o600))
 	done = c.replay("verify", "--against-cluster", "--redaction-key-file", wrong)
 	require.Equal(t, 1, done.code)
-	require.Contains(t, done.stderr, "is not the one that the recorder hashes with")
+	require.Contains(t, done.stderr, "is not the recorder's key")
 	c.interruptFollowing()
 	last := stop()
 	c.awaitRecorded(last)
@@ -155,7 +155,7 @@ func (c *cluster) tamper(object *unstructured.Unstructured) {
 	require.NoError(t, err)
 	done = c.replay("verify", "--against-cluster")
 	require.Equal(t, 1, done.code)
-	require.Contains(t, done.stderr, "is another one than \"test\" in the record")
+	require.Contains(t, done.stderr, "is not the cluster \"test\" of the record")
 	_, err = c.pool.Exec(t.Context(), `UPDATE kuberewind.clusters SET uid = $1`, uid)
 	require.NoError(t, err)
 }

@@ -15,19 +15,21 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/subject"
 )
 
-const long = `Show an object as YAML, as it was at an instant, and before each line the version that last set it: its seq, its time, and the field manager that wrote it,
-if the version proves it.
+const long = `Show an object as YAML, as it was at an instant. Before each line, blame prints the version that last set the line: its seq, its time, and its field manager,
+if the version proves who wrote it.
 
-A line keeps its version while its value stays the same. So it does when it moves within its list, and when something around it is replaced. A ~ before a time
-says that it is an estimate. Instead of a manager, "before the record" says that the line was there when the record of the object began, and "in a gap" that the
-record missed versions: one of them may have set the line. "-" is an unknown writer. A ? says that clocks of servers contradict the time.
+A line keeps its version while its value stays the same. It also keeps its version if it moves within its list, or if a writer replaces the fields around it.
+A ~ before a time means that the time is an estimate. A ? means that clocks of servers contradict the time. The column of the manager can also have:
+  before the record   the line existed before the recording of the object began
+  in a gap            the record missed versions, and one of them may have set the line
+  -                   the writer is unknown
 
-On a terminal, lines of one version name it once.
+On a terminal, blame prints a version once for consecutive lines.
 
--o json prints one object a line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type, source,
+-o json prints one object per line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type, source,
 manager, subresource, earlier (before the record) and latest (in a gap).
 
-Exit code 1 says that something is damaged or missing: the rest is shown all the same.`
+Exit code 1 means that something is damaged or missing. blame still shows the rest.`
 
 const example = `  # Who set which line of this Deployment?
   %[1]s blame deployment/web -n shop
@@ -56,7 +58,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) (err error) {
-	if err := subject.Validate(cmd, c.output, args, "say which object, such as deployment/web"); err != nil {
+	if err := subject.Validate(cmd, c.output, args, "name an object, such as deployment/web"); err != nil {
 		return err
 	}
 	if c.bounds.Until, err = c.env.Instant(c.at); err != nil {

@@ -21,40 +21,40 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
-const logLong = `Show what changed, when, and which field manager wrote it, if that is proved.
+const logLong = `Show what changed, when, and which field manager wrote it, if the record proves it.
 
-With a name, it is the life of one object, from its creation on. An object that was deleted and made again has several lives, told apart by UID.
-Without a name, it is the log of a namespace (-n, else that of the current context) or of the cluster (-A), of the types that are named, from --since on
+With a name, log shows the life of one object, from its creation on. If an object was deleted and created again, it has several lives, each with its own UID.
+Without a name, log shows a namespace (-n, or the namespace of the current context) or the cluster (-A), limited to the types that you name, from --since on
 (default ` + defaultSince + `).
 
-On a terminal the log shows what people and deployers change, and counts the rest in its last line: Events, Leases, Endpoints of controllers, bindings,
-versions that change only the status or only managedFields, and resyncs. An eviction is shown, though it is only in the status, and so is a Pod
-whose container begins to wait, as in ImagePullBackOff. One line counts objects of one owner that change in the same way within a second; -v shows each.
-A type that you name is shown. Folding looks at what changed, never at who
-changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events stands on the command line; --verbose=false folds there too.
-replay.yaml can hold verbose, only, ignore and events.
+On a terminal, log shows the changes of people and deployers, and counts the rest in its last line ("folds" it): Events, Leases, Endpoints of controllers,
+bindings, resyncs, and versions that change only the status or only managedFields. These exceptions are shown:
+  - an eviction, and a Pod whose container begins to wait, as in ImagePullBackOff, although only the status changes
+  - a type that you name
+If objects of one owner change in the same way within a second, log prints one line with their number; -v shows each. Folding looks at what changed, never
+at who changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events is on the command line; --verbose=false folds there too.
+replay.yaml can set verbose, only, ignore and events.
 
-Elements of lists are called by what names them: spec.template.spec.containers[web].image. --path takes such paths, with * for any
-element or member, or JSON pointers; what is below the path counts too. A first list and a deletion are no changes of what is in an element. Values of
-Secrets are not in the record, only that they changed. Bookkeeping (metadata.managedFields, resourceVersion and generation,
-status.observedGeneration) is left out unless --all-fields or --path names it. A log without a name also leaves out objects that were there when their
-recording began (--type Sync has them).
+Paths name an element of a list by its key: spec.template.spec.containers[web].image. --path takes such paths, with * for any element or member, or JSON
+pointers. A path includes everything below it. With the path of a list element, a first list and a deletion are no changes. The record does not hold the
+values of Secrets, only that they changed. log hides bookkeeping (metadata.managedFields, resourceVersion and generation, status.observedGeneration), unless
+--all-fields or --path names it. Without a name, log also hides objects that existed before their recording began (--type Sync shows them).
 
-A field manager is named only if the version's managedFields prove that it wrote; "-" stands for an unknown writer. "kubectl-label?" names the former
-owner of what vanished, who perhaps did not remove it. A watch does not say who deleted an object: a Deleted names the last proved writer. --manager matches
-proved writers only.
+log names a field manager only if the version's managedFields prove that it wrote. "-" is an unknown writer. "kubectl-label?" is the former owner of a removed
+field; another manager may have removed it. A watch does not say who deleted an object, so a Deleted has the last proved writer. --manager matches only
+proved writers.
 
-A ~ before a time says that it is an estimate. In a pause, the order of resource versions bounds each estimate. --since and --until show what may have
-happened between them. A ? says that clocks of servers contradict that order. Gaps and pauses of the record are lines of the log, where they fall.
+A ~ before a time means that the time is an estimate. In a pause, the order of resource versions bounds each estimate. --since and --until include every
+change that may have happened between them. A ? means that clocks of servers contradict that order. Gaps and pauses of the record are lines of the log, in
+the order of time.
 
--o json prints one object a line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync), source
+-o json prints one object per line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync), source
 (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
 subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt, estimated, contradictory), changes, and diff with
---diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; the last part of what was removed, in the version
-before), old and new; the first version of an object is one add at path "". A line with the one member note is a gap, a pause or a damaged row: kind,
+--diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; for a removed value, its last part is that of the previous version), old and new; the first version of an object is one add at path "". A line that has only the member note is a gap, a pause or a damaged row: kind,
 group, resource, from, to, seq, text.
 
-Exit code 1 says that something is damaged or missing: the rest is shown all the same.`
+Exit code 1 means that something is damaged or missing. log still shows the rest.`
 
 const logExample = `  # The life of a Deployment
   %[1]s log deployment/web -n shop
@@ -68,7 +68,7 @@ const logExample = `  # The life of a Deployment
   # The newest ten changes in the cluster, without annotations
   %[1]s log -A --limit 10 --ignore metadata.annotations
 
-  # Follow what kubectl changes, as YAML differences
+  # Follow the changes that kubectl makes, as a diff of YAML
   %[1]s log -A -f --manager 'kubectl*' --diff`
 
 // logCommand is one call of log.
@@ -123,7 +123,7 @@ func (l *logCommand) run(cmd *cobra.Command, args []string) error {
 // validate refuses what cannot be meant before anything is read.
 func (l *logCommand) validate(cmd *cobra.Command) (err error) {
 	if !slices.Contains([]string{output.Text, output.Wide, output.JSON}, l.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, wide, json", l.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, wide, json", l.output))
 	}
 	if err := l.filter.validate(cmd); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string,
 	named := slices.ContainsFunc(targets, func(t resource.Target) bool { return len(t.Names) > 0 })
 	switch {
 	case l.owned && !named:
-		return errors.New("--owned is of named objects, such as deployment/web")
+		return errors.New("--owned needs a named object, such as deployment/web")
 	case !named:
 		return l.many(ctx, rec, catalog, targets, namespace)
 	}
@@ -224,7 +224,7 @@ func (l *logCommand) lives(ctx context.Context, rec *env.Record, targets []resou
 			scope = history.Scope{Streams: t.Resource.StreamIDs("")}
 		}
 		if len(t.Names) == 0 {
-			return fmt.Errorf("%s has no name: name an object of each type, or none", t.Resource)
+			return fmt.Errorf("%s has no object name: name an object for each type, or for none", t.Resource)
 		}
 		for _, name := range t.Names {
 			scope.Name = name

@@ -32,13 +32,13 @@ type filter struct {
 
 func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
-	flags.StringSliceVar(&f.kinds, "kind", nil, "only these types; the same as naming them as arguments")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only these types; same as the argument TYPE")
 	flags.StringArrayVar(&f.paths, "path", nil, "only changes at or below a path, such as spec.replicas or 'spec.containers[*].image'")
-	flags.StringSliceVar(&f.managers, "manager", nil, "only what these field managers are proved to have written; * stands for any text")
+	flags.StringSliceVar(&f.managers, "manager", nil, "only changes that these field managers wrote, if the record proves it; * matches any text")
 	flags.StringSliceVar(&f.types, "type", nil, "only deltas of these types: Added, Updated, Deleted, Sync")
 	flags.StringArrayVarP(&f.labels, "selector", "l", nil, "only objects with these labels, in the version or its predecessor")
-	flags.BoolVar(&f.owned, "owned", false, "also what the named objects own: of a Deployment its ReplicaSets and Pods")
-	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
+	flags.BoolVar(&f.owned, "owned", false, "also objects that the named objects own, such as the ReplicaSets and Pods of a Deployment")
+	flags.StringArrayVar(&f.indices, "index", nil, "only objects that an index holds under a value: name=value (namespace, label, owner, node, uid)")
 }
 
 // given refuses empty lists: they come of variables that nobody set, and would select everything.
@@ -49,7 +49,7 @@ func given(flags *pflag.FlagSet) error {
 			return err
 		}
 		if flags.Changed(name) && len(list) == 0 {
-			return fmt.Errorf("--%s is empty: give a value, or leave the flag out", name)
+			return fmt.Errorf("--%s is empty: give a value, or omit the flag", name)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func deltaTypes(names []string) ([]delta.Type, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(known, func(word string) bool { return strings.EqualFold(word, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("--type %q is none of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("--type %q: use one of %s", name, strings.Join(known, ", "))
 		}
 		types = append(types, delta.Type(known[i]))
 	}

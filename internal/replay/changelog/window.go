@@ -30,14 +30,14 @@ type window struct {
 }
 
 func (w *window) addFlags(flags *pflag.FlagSet) {
-	env.InstantVar(flags, &w.since, "since", "", "instant from which on (default: the beginning with a name, else "+defaultSince+"; with -f now)")
-	env.InstantVar(flags, &w.until, "until", "now", "instant up to which, inclusive")
-	env.InstantVar(flags, &w.around, "around", "", "instant around which, as far as --within says")
-	env.DurationVar(flags, &w.within, "within", 5*time.Minute, "with --around, how long before and after")
+	env.InstantVar(flags, &w.since, "since", "", "first instant (default: the beginning with a name, else "+defaultSince+"; with -f now)")
+	env.InstantVar(flags, &w.until, "until", "now", "last instant, inclusive")
+	env.InstantVar(flags, &w.around, "around", "", "instant in the middle; --within sets the distance")
+	env.DurationVar(flags, &w.within, "within", 5*time.Minute, "with --around, the time before and after")
 	flags.BoolVarP(&w.follow, "follow", "f", false, "show new deltas, until interrupted")
-	flags.IntVar(&w.limit, "limit", 0, "the newest so many deltas")
-	flags.IntVar(&w.tail, "tail", 0, "with -f, the newest so many deltas first")
-	flags.BoolVar(&w.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit says", mostReversed))
+	flags.IntVar(&w.limit, "limit", 0, "show only this many of the newest deltas")
+	flags.IntVar(&w.tail, "tail", 0, "with -f, first show this many of the newest deltas")
+	flags.BoolVar(&w.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit is set", mostReversed))
 }
 
 // validate refuses what cannot be meant.
@@ -52,17 +52,17 @@ func (w *window) validate(cmd *cobra.Command) error {
 	case w.follow && w.around != "":
 		err = errors.New("--follow has no end, so it cannot be used with --around")
 	case w.around != "" && (changed("since") || changed("until")):
-		err = errors.New("--around has a begin and an end, so it cannot be used with --since or --until")
+		err = errors.New("--around has a beginning and an end, so it cannot be used with --since or --until")
 	case w.around == "" && changed("within"):
-		err = errors.New("--within says how far around an instant: name it with --around")
+		err = errors.New("--within needs an instant: set it with --around")
 	case w.limit < 0 || changed("limit") && w.limit == 0:
-		err = fmt.Errorf("--limit %d: it must be 1 or more", w.limit)
+		err = fmt.Errorf("--limit %d: use 1 or more", w.limit)
 	case w.tail < 0:
-		err = fmt.Errorf("--tail %d: it must be 0 or more", w.tail)
+		err = fmt.Errorf("--tail %d: use 0 or more", w.tail)
 	case w.follow && w.limit > 0:
 		err = errors.New("--follow has no end, so it cannot be used with --limit; --tail shows the newest deltas first")
 	case !w.follow && changed("tail"):
-		err = errors.New("--tail goes with --follow; without, use --limit")
+		err = errors.New("--tail needs --follow; without it, use --limit")
 	}
 	if err != nil {
 		return env.Mistake(cmd, err)

@@ -218,7 +218,7 @@ func (w *logWriter) release() error {
 		}
 	}
 	if left := w.shown - w.deltas; w.newestFirst && w.limit == 0 && left > 0 {
-		w.env.Note(fmt.Sprintf("%d older deltas are not shown; --limit says how many are", left))
+		w.env.Note(fmt.Sprintf("%d older deltas are not shown; use --limit to show more", left))
 	}
 	w.kept = nil
 	return nil
@@ -238,7 +238,7 @@ func (w *logWriter) finish(ctx context.Context) error {
 		w.env.Note(more)
 	}
 	if w.shown == 0 && more == "" && len(w.damaged) == 0 && !w.follow {
-		w.env.Note("nothing of what was asked for changed in that time")
+		w.env.Note("no matching object changed in that time")
 		if err := w.suggest(ctx); err != nil {
 			return err
 		}

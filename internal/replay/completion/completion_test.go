@@ -207,7 +207,7 @@ func TestTheFormsThatAreOfferedAreThoseThatACommandTakes(t *testing.T) {
 	scene(t)
 	commands, _ := completed(t, "")
 	require.Contains(t, commands, "log")
-	refusal := regexp.MustCompile(`"nonsense" is none of ([a-z, ]+)`)
+	refusal := regexp.MustCompile(`"nonsense": use one of ([a-z, ]+)`)
 	found := 0
 	for _, command := range commands {
 		if command == "snapshot" {

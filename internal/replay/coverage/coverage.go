@@ -19,27 +19,29 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-const coverageLong = `Show which stretches of the record are complete, and where versions may be missing and why.
+const coverageLong = `Show which time ranges of the record are complete, where versions may be missing, and why.
 
-The first line says whether the record is complete, and where it ends if nobody records any more. Then, for each resource: the stretches in which the record holds every version that the server served, the gaps between them with their
-cause and what a list afterwards showed, and what the recorder's configuration left out. Then the pauses, in which no recorder ran:
-what happened in them was caught up on unless there is a gap, with times that are estimates. What was before a resource's first list is
-not counted as missing.
+The first line says whether the record is complete, and where it ends if no recorder runs. Then coverage shows for each resource:
+  - the time ranges in which the record holds every version that the server served
+  - the gaps between them, with their cause and the result of the next list
+  - the time ranges that the recorder's configuration excluded
+Then it shows the pauses, in which no recorder ran. Without a gap, the recorder caught up on the changes of a pause; their times are estimates. Versions
+before a resource's first list do not count as missing.
 
 -o json prints one object: cluster, from, to, complete, resources (group, resource, scope, complete, stretches: from, to, fromRV, toRV, complete,
-live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). An end that is left out has not come.
+live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). A time range without "to" is still open.
 
-Of a type that you name and that is not in the record, the first line says why: the recorder's settings exclude it, or the recorder never saw it.
+If you name a type that is not in the record, the first line says why: the recorder's settings exclude it, or the recorder never saw an object of it.
 
-The exit code is 0 also where something is missing, unless --fail-if-incomplete is given: then it is 1.`
+If versions are missing, the exit code is still 0. With --fail-if-incomplete, it is 1.`
 
 const coverageExample = `  # Is last night complete?
   %[1]s coverage --since 2026-01-30T22:00:00Z --until 2026-01-31T06:00:00Z --fail-if-incomplete
 
-  # What is missing since yesterday
+  # Only the gaps since yesterday
   %[1]s coverage --since yesterday --incomplete
 
-  # Everything that is known of two resources
+  # All details about two resources
   %[1]s coverage pods,events -o wide`
 
 // coverageCommand is one call of coverage.
@@ -56,23 +58,23 @@ func NewCommand(e *env.Env) *cobra.Command {
 	c := &coverageCommand{env: e}
 	cmd := &cobra.Command{
 		Use:     "coverage [TYPE[,TYPE…]]",
-		Short:   "Show what of the record is complete, and what not and why",
+		Short:   "Show where the record is complete, and where not and why",
 		Long:    coverageLong,
 		Example: fmt.Sprintf(coverageExample, e.Command),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	env.InstantVar(flags, &c.since, "since", "", "only what is after an instant (default: the beginning)")
-	env.InstantVar(flags, &c.until, "until", "", "only what is before an instant (default: the end)")
-	flags.BoolVar(&c.incomplete, "incomplete", false, "list only stretches in which versions may be missing")
-	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if something is missing")
+	env.InstantVar(flags, &c.since, "since", "", "only time ranges after an instant (default: the beginning)")
+	env.InstantVar(flags, &c.until, "until", "", "only time ranges before an instant (default: the end)")
+	flags.BoolVar(&c.incomplete, "incomplete", false, "list only time ranges in which versions may be missing")
+	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if versions may be missing")
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text, wide or json")
 	return cmd
 }
 
 func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{output.Text, output.Wide, output.JSON}, c.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, wide, json", c.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, wide, json", c.output))
 	}
 	rec, err := c.env.Open(cmd.Context())
 	if err != nil {
@@ -245,7 +247,7 @@ func (c *coverageCommand) wanted(ctx context.Context, rec *env.Record, to time.T
 		}
 		for _, t := range found {
 			if len(t.Names) > 0 {
-				return nil, fmt.Errorf("%q: coverage is of resources, not of objects", word)
+				return nil, fmt.Errorf("%q: coverage takes resources, not objects", word)
 			}
 			wanted[t.Resource.GroupResource()] = true
 		}

@@ -50,7 +50,7 @@ func (p *coveragePrinter) print(r *Report, verdict string) error {
 		b.WriteByte('\n')
 	}
 	for _, pause := range r.Pauses {
-		line := fmt.Sprintf("Pause from %s to %s, after seq %d: times of what was caught up on are estimates.", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
+		line := fmt.Sprintf("Pause from %s to %s, after seq %d: the recorder caught up afterwards, and these times are estimates.", p.stamp(pause.From), p.stamp(pause.To), pause.AfterSeq)
 		b.WriteString(terminal.Wrap(line, p.width, len(output.Indent)) + "\n")
 	}
 	_, err := io.WriteString(p.out, b.String())

@@ -23,15 +23,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 )
 
-const long = `Show details of objects as they were at an instant, as kubectl describe would have shown them then: with the Events that the server
-still had, and with what belongs to the object, such as the Pods of a Node.
+const long = `Show details of objects as they were at an instant, as kubectl describe would have shown them at that instant. describe includes the Events that the server
+still had, and related objects, such as the Pods of a Node.
 
-Times are the recorded ones, in the local zone as kubectl prints them; TZ=UTC gives UTC. Ages are relative to the instant.
+describe prints the recorded times, in the local zone like kubectl. Set TZ=UTC for UTC. Ages are relative to the instant.
 
-If there is no object of the name, those whose names begin with it are shown, as by kubectl. An object that is gone is an error. It says when it was
-deleted, and by which delta. The Events of several objects are shown with --show-events.`
+If no object has the name, describe shows the objects whose names begin with it, like kubectl. If an object was deleted, describe fails, and prints when the
+object was deleted, and by which delta. For several objects, use --show-events to show their Events.`
 
-const example = `  # A Pod as it was ten minutes ago, with its Events of then
+const example = `  # A Pod as it was ten minutes ago, with its Events at that time
   %[1]s describe pod/web-7d4b9-x2x7k -n shop --at 10m
 
   # The Deployment when the alert fired
@@ -40,7 +40,7 @@ const example = `  # A Pod as it was ten minutes ago, with its Events of then
   # All Pods with a label, with their Events
   %[1]s describe pods -n shop -l app=web --show-events --at 2026-01-31T03:12:00Z
 
-  # A Node and what ran on it
+  # A Node and its Pods
   %[1]s describe node worker-1 --at 1h`
 
 // command is one call of describe.
@@ -57,7 +57,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e, settings: kubectldescribe.DescriberSettings{ShowEvents: true, ChunkSize: cmdutil.DefaultChunkSize}}
 	cmd := &cobra.Command{
 		Use:     "describe (TYPE[.VERSION][.GROUP][,TYPE…] [NAME…] | TYPE/NAME…) [--at instant]",
-		Short:   "Show details of objects at an instant, with their Events of then",
+		Short:   "Show details of objects at an instant, with their Events",
 		Long:    long,
 		Example: fmt.Sprintf(example, e.Command),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
@@ -66,7 +66,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	past.AtFlag(flags, &c.at)
 	flags.StringVarP(&c.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
 	flags.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
-	flags.BoolVar(&c.settings.ShowEvents, "show-events", true, "show the Events; without the flag, only if one object is described")
+	flags.BoolVar(&c.settings.ShowEvents, "show-events", true, "show Events; without the flag, describe shows them only for one object")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		return env.Mistake(cmd, errors.New("say which type of resource to describe, such as pods"))
+		return env.Mistake(cmd, errors.New("name a type of resource to describe, such as pods"))
 	}
 	namespace, err := c.env.Namespace(c.allNamespaces)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *command) answer(cmd *cobra.Command, rec *env.Record, args []string, ins
 	}
 	for _, target := range targets {
 		if !target.Resource.Served {
-			return fmt.Errorf("discovery did not name %s at that instant, so they cannot be described: use %q", target.Resource, c.env.Command+" get")
+			return fmt.Errorf("the server's discovery did not have %s at that instant, so describe cannot show them: use %q", target.Resource, c.env.Command+" get")
 		}
 	}
 	c.env.Note(past.Inexact("the description shows", v.Point))

@@ -111,7 +111,7 @@ var hashes = []byte(base64.StdEncoding.EncodeToString([]byte("hmac-sha256:")))
 
 func (t *transport) noteHashes(asked *request.RequestInfo, body []byte) {
 	if groupResource(asked) == (schema.GroupResource{Resource: "secrets"}) && asked.Name != "" && bytes.Contains(body, hashes) {
-		t.view.Env.Note("the record has hashes in place of the values of Secrets: the bytes that are counted are those of the hashes")
+		t.view.Env.Note("the record holds hashes instead of the values of Secrets: the printed sizes are the sizes of the hashes")
 	}
 }
 
@@ -161,7 +161,7 @@ func (a *answer) take(handler http.Handler, r *http.Request) (err error) {
 			if aborted != http.ErrAbortHandler { //nolint:errorlint // It is the value itself.
 				panic(aborted)
 			}
-			err = fmt.Errorf("the answer to %s broke off: run again", r.URL.Path)
+			err = fmt.Errorf("the answer to %s was cut off: run the command again", r.URL.Path)
 		}
 	}()
 	handler.ServeHTTP(a, r)

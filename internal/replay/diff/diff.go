@@ -22,30 +22,29 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-const diffLong = `Show what was added, removed and changed between two instants, of the types that are named or of all.
+const diffLong = `Show which objects were added, removed and changed between two instants, of the named types or of all types.
 
-Objects are the same if they have the same UID: one that was deleted and made again under its name is one removed and one added, and
-is said to be recreated. What came and went again in between does not show; see log. Objects in which nothing but bookkeeping
-fields is different (metadata.managedFields, resourceVersion and generation, status.observedGeneration) count as equal, and are counted, unless
---all-fields is given.
+diff compares objects by UID. If an object was deleted and created again under the same name, diff shows one removed and one added object, marked as
+recreated. diff does not show an object that was created and deleted between the two instants; see log. If only bookkeeping fields differ
+(metadata.managedFields, resourceVersion and generation, status.observedGeneration), diff only counts the object. --all-fields shows it.
 
-On a terminal, text shows what people and deployers change, and counts the rest in its last line, as log does: see "log --help". -v, --only, --ignore,
---events, --path, -l and --index choose. What a flag on the command line leaves out does not count as a difference.
+On a terminal, the text shows the changes of people and deployers. Its last line counts the rest, like log does: see "log --help". -v, --only, --ignore,
+--events, --path, -l and --index select what diff shows. If a flag on the command line hides a change, the change is no difference.
 
-If --from is before the record began, the first instant of the record stands for it, and a note says so.
+If --from is before the record began, diff uses the first instant of the record, and prints a note.
 
--o json prints one object a line: change (added, removed, changed), recreated, group, version, resource, kind, namespace, name, uid, from and to
-(seq and resourceVersion), and changes as in log -o json. -o name prints +, - or ~, the resource, and the object.
+-o json prints one object per line: change (added, removed, changed), recreated, group, version, resource, kind, namespace, name, uid, from and to
+(seq and resourceVersion), and changes as in log -o json. -o name prints +, - or ~, the resource, and the object name.
 
-Exit codes: 0 nothing is different, 1 something is, 2 it could not be found out.`
+Exit codes: 0 no difference, 1 differences, 2 failure.`
 
-const diffExample = `  # What is different from yesterday
+const diffExample = `  # What is different since yesterday
   %[1]s diff --from yesterday -n shop
 
-  # Drift of workloads between two dates, as YAML differences
+  # Drift of workloads between two dates, as a diff of YAML
   %[1]s diff --from 2026-01-01 --to 2026-01-31 deploy,sts,ds -A -u
 
-  # How much changed, by type
+  # The number of changes of each type
   %[1]s diff --from 1h -A -o stat`
 
 const (
@@ -84,14 +83,14 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.MistakenFlag(cmd, err)) })
 	flags := cmd.Flags()
-	env.InstantVar(flags, &d.from, "from", "", "the one instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
-	env.InstantVar(flags, &d.to, "to", "now", "the other instant")
+	env.InstantVar(flags, &d.from, "from", "", "the first instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
+	env.InstantVar(flags, &d.to, "to", "now", "the second instant")
 	flags.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "the whole cluster")
 	d.filter.addFlags(flags)
 	flags.StringVarP(&d.labels, "selector", "l", "", "only objects whose labels match at either instant, with =, ==, !=, in and notin")
-	flags.BoolVarP(&d.asYAML, "unified", "u", false, "the same as -o unified")
+	flags.BoolVarP(&d.asYAML, "unified", "u", false, "same as -o unified")
 	flags.BoolVar(&d.allFields, "all-fields", false, "compare bookkeeping fields too")
-	flags.StringVarP(&d.output, "output", "o", output.Text, "text, json, name, unified (differences of YAML) or stat (numbers by type)")
+	flags.StringVarP(&d.output, "output", "o", output.Text, "text, json, name, unified (diff of YAML) or stat (numbers per type)")
 	return cmd
 }
 
@@ -134,10 +133,10 @@ func (d *diffCommand) validate(cmd *cobra.Command) (err error) {
 		d.output = outputUnified
 	}
 	if !slices.Contains([]string{output.Text, output.JSON, outputName, outputUnified, outputStat}, d.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json, name, unified, stat", d.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json, name, unified, stat", d.output))
 	}
 	if d.from == "" {
-		return env.Mistake(cmd, errors.New("say from which instant on, such as --from 1h"))
+		return env.Mistake(cmd, errors.New("name the first instant, such as --from 1h"))
 	}
 	if d.fromInstant, err = d.env.Instant(d.from); err != nil {
 		return fmt.Errorf("--from: %w", err)
@@ -175,7 +174,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	d.env.Notes(from.Notes)
 	d.env.Notes(to.Notes)
 	if from.Time.After(to.Time) || from.Time.Equal(to.Time) && from.Seq > to.Seq {
-		d.env.Note(fmt.Sprintf("--from %s is later than --to %s: this is what would have to be undone", d.fromInstant, d.toInstant))
+		d.env.Note(fmt.Sprintf("--from %s is later than --to %s: the answer is the way back from the first instant to the second", d.fromInstant, d.toInstant))
 	}
 	for _, t := range targets {
 		d.env.Note(t.Resource.Confined(namespace))
@@ -228,7 +227,7 @@ func (d *diffCommand) begin(ctx context.Context, rec *env.Record, scope history.
 	if !errors.As(err, &before) || before.FirstSeq == 0 {
 		return from, err
 	}
-	d.env.Note(fmt.Sprintf("the record begins at %s, after %s: this is what is different from then", before.Begin(), d.fromInstant))
+	d.env.Note(fmt.Sprintf("the record begins at %s, after %s: the output shows the changes since that beginning", before.Begin(), d.fromInstant))
 	return rec.Resolve(ctx, history.AtSeq(before.FirstSeq), scope)
 }
 

@@ -33,7 +33,7 @@ type filter struct {
 func (f *filter) addFlags(flags *pflag.FlagSet) {
 	folding.AddFlags(flags)
 	flags.StringArrayVar(&f.paths, "path", nil, "only differences at or below a path, such as spec.replicas or 'spec.containers[*].image'")
-	flags.StringArrayVar(&f.indices, "index", nil, "only what an index has under a value at either instant: name=value (namespace, label, owner, node, uid)")
+	flags.StringArrayVar(&f.indices, "index", nil, "only objects that an index holds under a value at one of the instants: name=value (namespace, label, owner, node, uid)")
 }
 
 // read reads the flags. person says that a person reads the answer at a terminal.

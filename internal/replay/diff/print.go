@@ -69,7 +69,7 @@ func (p *diffPrinter) write(all []shown, onlyBookkeeping int, more string) error
 		p.note(more)
 	}
 	if onlyBookkeeping > 0 {
-		p.note(fmt.Sprintf("%d more objects are different in bookkeeping fields only; --all-fields shows them", onlyBookkeeping))
+		p.note(fmt.Sprintf("%d more objects differ only in bookkeeping fields; --all-fields shows them", onlyBookkeeping))
 	}
 	return err
 }

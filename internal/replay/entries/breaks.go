@@ -68,7 +68,7 @@ func (i *Breaks) Refresh(ctx context.Context) error {
 		}
 		i.lastOne = p.Epoch
 		i.add(interruption{at: p.From, after: p.AfterSeq, Remark: Remark{Kind: "pause", From: p.From, To: p.To, Text: fmt.Sprintf(
-			"pause: no recorder ran from %s to %s; times of what was caught up on are estimates", i.stamp(p.From), i.stamp(p.To))}})
+			"pause: no recorder ran from %s to %s; the recorder caught up afterwards, and these times are estimates", i.stamp(p.From), i.stamp(p.To))}})
 	}
 	slices.SortStableFunc(i.waiting, func(a, b interruption) int { return a.at.Compare(b.at) })
 	return nil
@@ -91,9 +91,9 @@ func (i *Breaks) gap(g *history.Gap) interruption {
 		}
 		return n
 	}
-	n.Text = fmt.Sprintf("gap: of %s, versions may have been missed from %s to %s: %s%s", g.Stream, i.stamp(g.FromAt), i.until(g.ToAt), Reason(g), outcome(g))
+	n.Text = fmt.Sprintf("gap: versions of %s may be missing from %s to %s: %s%s", g.Stream, i.stamp(g.FromAt), i.until(g.ToAt), Reason(g), outcome(g))
 	if g.Outcome == delta.OutcomeResumed {
-		n.Text = fmt.Sprintf("interruption: %s was not followed from %s to %s: %s; nothing was missed, times are estimates",
+		n.Text = fmt.Sprintf("interruption: the recorder did not follow %s from %s to %s: %s; no version is missing, times are estimates",
 			g.Stream, i.stamp(g.FromAt), i.until(g.ToAt), Reason(g))
 	}
 	return n

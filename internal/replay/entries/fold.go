@@ -137,10 +137,10 @@ func (f *Fold) More() string {
 	total, what := f.Folded.Total(), f.Folded.String()
 	switch {
 	case f.Quieted > 0 && !f.Folding.Active:
-		return fmt.Sprintf("%d objects that were there when their recording began are not shown; --type Sync shows them", f.Quieted)
+		return fmt.Sprintf("%d objects existed before their recording began; --type Sync shows them", f.Quieted)
 	case f.Quieted > 0:
 		total += f.Quieted
-		what = strings.TrimPrefix(fmt.Sprintf("%s, %d there when their recording began", what, f.Quieted), ", ")
+		what = strings.TrimPrefix(fmt.Sprintf("%s, %d that existed before their recording began", what, f.Quieted), ", ")
 	case total == 0:
 		return ""
 	}

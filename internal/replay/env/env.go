@@ -121,7 +121,7 @@ func (e *Env) Namespace(all bool) (string, error) {
 	}
 	name, _, err := e.Config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("the namespace of the current context: %w; name one with -n, or use -A", err)
+		return "", fmt.Errorf("read the namespace of the current context: %w; name one with -n, or use -A", err)
 	}
 	return name, nil
 }

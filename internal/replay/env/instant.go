@@ -32,10 +32,10 @@ func (f *instantFlag) Type() string { return "instant" }
 
 func (f *instantFlag) Set(text string) error {
 	if text == "" && !f.repeats {
-		return errors.New("it is empty: give an instant, or leave the flag out")
+		return errors.New("it is empty: give an instant, or omit the flag")
 	}
 	if f.set && !f.repeats {
-		return fmt.Errorf("it was given before, as %q; give it once", *f.value)
+		return fmt.Errorf("the flag is set twice, first to %q; set it once", *f.value)
 	}
 	*f.value, f.set = text, true
 	return nil

@@ -67,7 +67,7 @@ func inOne(all []history.Note) string {
 	case like.kind == history.NoteGap:
 		return fmt.Sprintf("changes of %s after %s are not on record%s", who, stamp(from), why)
 	case like.kind == history.NoteAfterEnd:
-		return fmt.Sprintf("the watches of %s have shown nothing after an earlier resource version: this is their state since then", who)
+		return fmt.Sprintf("the watches of %s have shown nothing after an earlier resource version: this is their last known state", who)
 	}
 	return fmt.Sprintf("%s, and the same of %s", all[0].Text, output.Counted(len(all)-1, "more resource"))
 }

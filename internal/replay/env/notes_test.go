@@ -37,7 +37,7 @@ func TestANoteAboutManyResourcesIsPrintedOnce(t *testing.T) {
 	require.Equal(t, "Note: "+who+" were not recorded before 2026-03-10T12:00:04Z; \"coverage\" says why\n", said(notYet...))
 	require.Equal(t, "Note: changes of "+who+" between 2026-03-10T12:00:00Z and 2026-03-10T12:01:04Z may have been missed; \"coverage\" says why\n", said(gaps...))
 	require.Equal(t, "Note: changes of "+who+" after 2026-03-10T12:00:00Z are not on record; \"coverage\" says why\n", said(open...))
-	require.Equal(t, "Note: the watches of "+who+" have shown nothing after an earlier resource version: this is their state since then\n", said(quiet...))
+	require.Equal(t, "Note: the watches of "+who+" have shown nothing after an earlier resource version: this is their last known state\n", said(quiet...))
 	require.Equal(t, "Note: estimated of pods, and the same of 4 more resources\n", said(estimated...))
 
 	end := history.Note{Kind: history.NoteAfterEnd, From: noon, Text: "the record ends"}

@@ -72,9 +72,9 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.String("data-dir", d.DataDir, "directory of the embedded database")
 	flags.String("cluster", "", "name of the cluster in the record (default: the only one)")
 	flags.String("color", ColorAuto, "auto (at a terminal, unless NO_COLOR is set), always or never")
-	flags.BoolP("quiet", "q", false, "no notes and no progress on standard error")
-	flags.Bool("no-pager", false, "print to a terminal at once, however long the output is")
-	flags.Bool("utc", false, "times in UTC, not in the local zone: both times that are typed without a zone and times that are printed")
+	flags.BoolP("quiet", "q", false, "print no notes and no progress on standard error")
+	flags.Bool("no-pager", false, "print directly to the terminal, also if the output is long")
+	flags.Bool("utc", false, "use UTC instead of the local zone, for typed times without a zone and for printed times")
 }
 
 // loadSettings reads flags over environment over file over the recorder's settings over defaults.
@@ -122,14 +122,14 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	for key, value := range map[string]*bool{"quiet": &s.Quiet, "utc": &s.UTC, "no-pager": &s.NoPager, "verbose": &s.Fold.Verbose, "events": &s.Fold.Events} {
 		text := v.GetString(key)
 		if *value, err = strconv.ParseBool(cmp.Or(text, "false")); err != nil {
-			return s, fmt.Errorf("%s is %q: it must be true or false", key, text)
+			return s, fmt.Errorf("%s is %q: use true or false", key, text)
 		}
 	}
 	if s.Color = v.GetString("color"); !slices.Contains(Colors, s.Color) {
-		return s, fmt.Errorf("color is %q: it must be %s", s.Color, strings.Join(Colors, ", "))
+		return s, fmt.Errorf("color is %q: use %s", s.Color, strings.Join(Colors, ", "))
 	}
 	if s.Database == "" {
-		return s, errors.New("database is empty: name the PostgreSQL URL of the record, or " + config.Embedded)
+		return s, errors.New("database is empty: set the PostgreSQL URL of the record, or " + config.Embedded)
 	}
 	return s, nil
 }
@@ -164,7 +164,7 @@ func readSettings(program, named string) (*viper.Viper, error) {
 	var errs []error
 	for key := range file.AllSettings() {
 		if !slices.Contains(SettingKeys, key) {
-			errs = append(errs, fmt.Errorf("configuration file %s: %s names no setting; there are %s", file.ConfigFileUsed(), key, strings.Join(SettingKeys, ", ")))
+			errs = append(errs, fmt.Errorf("configuration file %s: unknown setting %s; use one of %s", file.ConfigFileUsed(), key, strings.Join(SettingKeys, ", ")))
 		}
 	}
 	return file, errors.Join(errs...)
@@ -228,7 +228,7 @@ func unknownVariables(environ []string) error {
 	for _, pair := range environ {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, "REPLAY_") && !slices.Contains(known, name) && !serviceVariable.MatchString(name) {
-			errs = append(errs, fmt.Errorf("environment variable %s names no setting; there are %s", name, strings.Join(known, ", ")))
+			errs = append(errs, fmt.Errorf("environment variable %s is not a setting; use one of %s", name, strings.Join(known, ", ")))
 		}
 	}
 	return errors.Join(errs...)

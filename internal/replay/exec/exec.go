@@ -13,18 +13,20 @@ import (
 
 const long = `Run a program whose Kubernetes clients work on the cluster as it was at an instant: kubectl, k9s, helm, a script, a controller.
 
-With --session, the program follows the clock of a session: replayed, it sees the cluster change ("session" makes one). With --live it is at the end of
-the record, and sees the cluster change as it is recorded.
+With --session, the program follows the clock of a session. While the session plays, the program sees the cluster change. "session" makes a session.
+With --live, the program sees the end of the record, and the cluster changes as the recorder records it.
 
-KUBECONFIG and KUBECACHEDIR name a folder of the program's own, which is removed when it has ended. No other kubeconfig is touched. The cluster of the past
-can be read, not written.
+KUBECONFIG and KUBECACHEDIR name a folder for this program. exec removes the folder when the program has ended. exec changes no other kubeconfig. Clients
+can read the cluster of the past, and cannot write to it.
 
-If a server of this database runs (serve), it answers. Else one runs as long as the program. A session needs one that runs.
+If a server of this database already runs ("serve"), it answers. If not, exec starts one, which runs as long as the program. A session needs a server that
+already runs.
 
---intentions writes what the program wanted to change: one JSON line for each write, which is refused all the same. A server that runs already has the
-flag itself.
+--intentions writes the changes that the program tried to make: one JSON line for each write. The server still refuses the write. If a server already
+runs, give the flag to that server.
 
-The exit code is the program's; if a signal ended it, 128 and the signal's number. 126 says that the program could not be run, 127 that there is none.`
+The exit code is the program's. If a signal ended the program, the exit code is 128 plus the signal's number. 126 means that the program could not be run,
+127 that it was not found.`
 
 const example = `  # k9s on the cluster as it was ten minutes ago
   %[1]s exec --at 10m -- k9s
@@ -35,10 +37,10 @@ const example = `  # k9s on the cluster as it was ten minutes ago
   # k9s in a session, which another terminal plays: %[1]s session night --play --speed 10
   %[1]s exec --session night -- k9s
 
-  # k9s with the ages of then: it counts them itself
+  # k9s computes ages itself: shift all times, so that it shows the ages at the instant
   %[1]s exec --at 10m --shift-times -- k9s
 
-  # A controller, and what it would have changed last night
+  # A controller, and the changes that it would have made last night
   %[1]s exec --at "yesterday 23:30" --intentions intentions.jsonl -- ./controller --leader-elect=false
 
   # A script that calls kubectl many times, always at the same instant
@@ -55,7 +57,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 		Example: fmt.Sprintf(example, e.Command),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return env.Mistake(cmd, errors.New("say which program to run, such as -- k9s"))
+				return env.Mistake(cmd, errors.New("name the program to run, such as -- k9s"))
 			}
 			aim, err := target.Aim(cmd, e)
 			if err != nil {

@@ -35,9 +35,9 @@ type Rules struct {
 
 // AddFlags adds the flags that choose what is folded.
 func AddFlags(flags *pflag.FlagSet) {
-	flags.BoolP("verbose", "v", false, "show what a terminal only counts: heartbeats, Events, changes of the status only")
-	flags.String("only", "", "spec: no changes of the status; status: only these; all: everything but Events")
-	flags.StringArray("ignore", nil, "leave out changes at or below a path")
+	flags.BoolP("verbose", "v", false, "show the changes that a terminal only counts: heartbeats, Events, and changes of only the status")
+	flags.String("only", "", "spec: no changes of the status; status: only changes of the status; all: everything except Events")
+	flags.StringArray("ignore", nil, "hide changes at or below a path")
 	flags.Bool("events", false, "show Events too")
 }
 
@@ -47,7 +47,7 @@ func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
 	said := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
 	rules := Rules{Active: person || said, Said: said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
 	if known := []string{OnlySpec, OnlyStatus, OnlyAll}; rules.Only != "" && !slices.Contains(known, rules.Only) {
-		return rules, env.Mistake(cmd, fmt.Errorf("--only %q is none of %s", rules.Only, strings.Join(known, ", ")))
+		return rules, env.Mistake(cmd, fmt.Errorf("--only %q: use one of %s", rules.Only, strings.Join(known, ", ")))
 	}
 	var err error
 	if rules.Ignore, err = field.ParsePatterns(e.Fold.Ignore); err != nil {

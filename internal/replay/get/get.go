@@ -17,29 +17,28 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 )
 
-const getLong = `Show objects as they were at an instant, as kubectl get would have shown them then: the columns of built-in kinds and of
-custom resources (by their definition as it was), AGE and the like relative to the instant, short names and categories
-as the server had them.
+const getLong = `Show objects as they were at an instant, as kubectl get would have shown them at that instant. get prints the columns of built-in kinds and of custom
+resources (from the definition at that instant). AGE and similar columns are relative to the instant. Short names and categories are those of the server.
 
---index asks an index of the record: namespace, label (key or key=value), owner (UID), node, uid.
+--index selects objects by an index of the record: namespace, label (key or key=value), owner (UID), node, uid.
 
-An object that is gone is an error. It says when it was deleted, and by which delta. --last shows the state before that, of one object.
+If an object was deleted, get fails, and prints when the object was deleted, and by which delta. --last shows the last state of one deleted object.
 
-Exit code 1 says that something could not be found, or is damaged: what is left is shown all the same.`
+Exit code 1 means that something was not found or is damaged. get still shows the rest.`
 
 const getExample = `  # Pods as they were ten minutes ago
   %[1]s get pods -n shop --at 10m
 
-  # What kubectl get all would have shown, everywhere
+  # The output of kubectl get all, in all namespaces
   %[1]s get all -A --at 2026-01-31T03:12:00Z
 
   # One object as it was at a resource version
   %[1]s get deployment/web -n shop --at rv:48213 -o yaml
 
-  # A Pod that is gone, as it was last
+  # The last state of a deleted Pod
   %[1]s get pod/web-7d4b9-x2x7k -n shop --last -o wide
 
-  # The Pods of a node; what a ReplicaSet owned
+  # The Pods of a node; the Pods of a ReplicaSet
   %[1]s get pods -A --index node=worker-1 --at 1h
   %[1]s get pods -A --index owner=7a1c9e52-9f7b-4cf1-8a39-3a1ad1b2a9f0 --at 1h`
 
@@ -67,12 +66,12 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	env.InstantVar(flags, &g.at, "at", "now", "instant: a time (18:45, yesterday 14:05, 2026-01-31), 10m ago, now, seq:N or rv:N")
-	flags.StringArrayVar(&g.index, "index", nil, "only what an index has under a value: name=value (namespace, label, owner, node, uid)")
-	flags.StringVar(&g.fieldSelector, "field-selector", "", "selector by fields that the API server takes, with =, == and !=")
+	flags.StringArrayVar(&g.index, "index", nil, "only objects that an index holds under a value: name=value (namespace, label, owner, node, uid)")
+	flags.StringVar(&g.fieldSelector, "field-selector", "", "selector by fields that the API server supports, with =, == and !=")
 	flags.StringVarP(&g.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
 	flags.BoolVarP(&g.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
-	flags.BoolVar(&g.last, "last", false, "of one object by name that is gone at the instant: its last state")
-	flags.BoolVar(&g.kubectl.IgnoreNotFound, "ignore-not-found", false, "an object that there was not is no error")
+	flags.BoolVar(&g.last, "last", false, "the last state of one named object that was deleted before the instant")
+	flags.BoolVar(&g.kubectl.IgnoreNotFound, "ignore-not-found", false, "treat a missing object as no error")
 	g.kubectl.PrintFlags.AddFlags(cmd)
 	return cmd
 }
@@ -105,10 +104,10 @@ func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instan
 		return instant, nil, err
 	}
 	if len(args) == 0 {
-		return instant, nil, env.Mistake(cmd, errors.New("say which type of resource to get, such as pods"))
+		return instant, nil, env.Mistake(cmd, errors.New("name a type of resource to get, such as pods"))
 	}
 	if g.last && g.allNamespaces {
-		return instant, nil, env.Mistake(cmd, errors.New("--last shows one object: name its namespace with -n, and not -A"))
+		return instant, nil, env.Mistake(cmd, errors.New("--last shows one object: name its namespace with -n instead of -A"))
 	}
 	flags := g.kubectl.PrintFlags.Copy()
 	if _, err := flags.ToPrinter(); err != nil {

@@ -45,6 +45,6 @@ func (g *getCommand) lastInstant(ctx context.Context, rec *env.Record, args []st
 	case end.Seq == 0:
 		return at, r.NeverRecorded(scope)
 	}
-	g.env.Note(fmt.Sprintf("%s %q was deleted at %s, by seq:%d: this is its last state before that", r, scope.Name, end.Stamp(), end.Seq))
+	g.env.Note(fmt.Sprintf("%s %q was deleted at %s, by seq:%d: this is its last state", r, scope.Name, end.Stamp(), end.Seq))
 	return history.AtSeq(end.Seq - 1), nil
 }

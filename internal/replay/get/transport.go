@@ -78,7 +78,7 @@ func (t *transport) parse(path string) (apiRequest, error) {
 	case len(parts) >= 4 && parts[0] == "apis":
 		group, parts = parts[1], parts[3:]
 	default:
-		return apiRequest{}, fmt.Errorf("%s is not answered from the record", path)
+		return apiRequest{}, fmt.Errorf("the record cannot answer %s", path)
 	}
 	var r apiRequest
 	if len(parts) >= 3 && parts[0] == "namespaces" {
@@ -208,7 +208,7 @@ func (t *transport) list(r apiRequest, objects iter.Seq2[string, []byte]) ([]byt
 	}{TypeMeta: metav1.TypeMeta{APIVersion: gv.String(), Kind: r.resource.Kind + "List"}, Items: []json.RawMessage{}}
 	for key, doc := range objects {
 		if err := t.check(r.resource, key, doc); err != nil {
-			t.unwritten = errors.Join(t.unwritten, fmt.Errorf("left out: %w", err))
+			t.unwritten = errors.Join(t.unwritten, fmt.Errorf("skipped: %w", err))
 			continue
 		}
 		list.Items = append(list.Items, doc)
@@ -224,7 +224,7 @@ func (t *transport) check(r *resource.Resource, key string, doc []byte) error {
 	name := r.GroupResource().String() + " " + key
 	replaced, err := render.Check(doc)
 	if err != nil {
-		return fmt.Errorf("%s: %w; snapshot --format json writes it", render.Line(name), err)
+		return fmt.Errorf("%s: %w; use snapshot --format json to write it", render.Line(name), err)
 	}
 	t.view.Env.Note(output.ReplacedNote(name, replaced, true))
 	return nil

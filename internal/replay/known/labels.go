@@ -72,7 +72,7 @@ func (l *Labels) unknown(r labels.Requirement) string {
 		return ""
 	}
 	if l.values[r.Key()] == nil {
-		return meant(fmt.Sprintf("no object that was looked at has a label %q", r.Key()), mistyped.Suggest(r.Key(), slices.Collect(maps.Keys(l.values))))
+		return meant(fmt.Sprintf("no object in this scope has a label %q", r.Key()), mistyped.Suggest(r.Key(), slices.Collect(maps.Keys(l.values))))
 	}
 	if r.Operator() == selection.Exists || r.Values().Len() != 1 {
 		return ""
@@ -81,7 +81,7 @@ func (l *Labels) unknown(r labels.Requirement) string {
 	if l.values[r.Key()][value] {
 		return ""
 	}
-	return meant(fmt.Sprintf("no object that was looked at has the label %s=%s", r.Key(), value), mistyped.Suggest(value, slices.Collect(maps.Keys(l.values[r.Key()]))))
+	return meant(fmt.Sprintf("no object in this scope has the label %s=%s", r.Key(), value), mistyped.Suggest(value, slices.Collect(maps.Keys(l.values[r.Key()]))))
 }
 
 func meant(text, like string) string {

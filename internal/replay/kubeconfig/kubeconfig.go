@@ -13,25 +13,25 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 )
 
-const long = `Print a kubeconfig that leads to the cluster as it was at an instant, or write it to a file that only you can read (-o).
+const long = `Print a kubeconfig for the cluster as it was at an instant, or write it to a file that only you can read (-o).
 
-It needs a running server: start "serve" first. The instant is resolved now: the kubeconfig names one seq, and shows the same however late it is used. Its
-context is called after cluster, instant and seq, such as shop@2026-01-31T03:12:00Z_seq:1234.
+The command needs a running server: start "serve" first. It resolves the instant now. The kubeconfig names one seq, so it always shows the same state. The
+name of its context has the cluster, the instant and the seq, such as shop@2026-01-31T03:12:00Z_seq:1234.
 
-With --session, it leads to where a session is: clients follow its clock, which "session" sets, plays and seeks. With --live, it leads to the end of the
-record, as it grows. The contexts are called shop@session:night and shop@live.
+With --session, clients follow the clock of a session. "session" sets, plays and seeks that clock. With --live, clients see the end of the record, as it
+grows. The contexts are named shop@session:night and shop@live.
 
-With --own-credentials, it leads to a server that others run with --authorization, by the URL of --server. It takes over the user of your current
-context, and the server finds the instant: you need no access to the database.
+With --own-credentials, the kubeconfig is for a server that others run with --authorization, at the URL of --server. It uses the user of your current
+context. The server resolves the instant, so you need no access to the database.
 
-Else the kubeconfig holds the token of the server. It is of no use once the server has ended: each start makes a new token. It is never merged into another
-kubeconfig, and no file is written over.`
+Without --own-credentials, the kubeconfig holds the token of the server. Each start of the server makes a new token, so the kubeconfig works only until the
+server ends. The command never merges it into another kubeconfig, and never overwrites a file.`
 
-const example = `  # Point this shell to the cluster as it was ten minutes ago
+const example = `  # Use this shell on the cluster as it was ten minutes ago
   %[1]s kubeconfig --at 10m -o past.kubeconfig
   export KUBECONFIG=$PWD/past.kubeconfig
 
-  # A session, which can be played and sought
+  # A session, which you can play and seek
   %[1]s session night --at "yesterday 23:30"
   %[1]s kubeconfig --session night -o night.kubeconfig
 
@@ -55,7 +55,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e}
 	cmd := &cobra.Command{
 		Use:     "kubeconfig [--at INSTANT | --session NAME | --live]",
-		Short:   "Write a kubeconfig that leads to the cluster as it was",
+		Short:   "Write a kubeconfig for the cluster as it was",
 		Long:    long,
 		Example: fmt.Sprintf(example, e.Command),
 		Args:    cobra.NoArgs,
@@ -64,7 +64,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags := cmd.Flags()
 	c.target.AddFlags(cmd)
 	c.shared.AddFlags(flags)
-	flags.StringVarP(&c.output, "output", "o", "", "a new file, which only its owner can read (default: standard output)")
+	flags.StringVarP(&c.output, "output", "o", "", "a new file that only its owner can read (default: standard output)")
 	return cmd
 }
 
@@ -100,7 +100,7 @@ func (c *command) text(ctx context.Context, rec *env.Record, aim *past.Aim) ([]b
 		return nil, err
 	}
 	if access == nil {
-		return nil, fmt.Errorf("no server of this database runs: start %q in another terminal, or use %q, which starts its own",
+		return nil, fmt.Errorf("no server of this database runs: start %q in another terminal, or use %q, which starts its own server",
 			c.env.Command+" serve", c.env.Command+" exec")
 	}
 	place, err := aim.Find(ctx, c.env, rec, access)
@@ -117,7 +117,7 @@ func (c *command) write(text []byte) error {
 	}
 	file, err := os.OpenFile(c.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: remove it, or name another file; a kubeconfig is not merged into another", c.output)
+		return fmt.Errorf("%s already exists: remove it, or name another file; the command does not merge kubeconfigs", c.output)
 	}
 	if err != nil {
 		return err

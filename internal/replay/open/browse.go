@@ -49,7 +49,7 @@ func writeForward(folders []string, url string) (name string, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("write the file that leads the browser to the page: %w", errors.Join(errs...))
+	return "", fmt.Errorf("write the file that opens the page in the browser: %w", errors.Join(errs...))
 }
 
 func writeInto(folder, url string) (name string, err error) {
@@ -70,7 +70,7 @@ func writeInto(folder, url string) (name string, err error) {
 type unopenedError struct{ command string }
 
 func (e *unopenedError) Error() string {
-	return fmt.Sprintf("no browser opened the page within %s: %q prints a link instead", page.Lifetime, e.command+" open -o json")
+	return fmt.Sprintf("no browser opened the page within %s: run %q to print a link instead", page.Lifetime, e.command+" open -o json")
 }
 
 // browse has a program open the link, and returns when await says that it was used. failed says why the program could not.
@@ -85,7 +85,7 @@ func (c *command) browse(ctx context.Context, program, url string, await func(co
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, file)
 	cmd.Env, cmd.SysProcAttr = c.env.Environ(), &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for the browser.
 	if err := cmd.Start(); err != nil {
-		return "no browser can be started: " + err.Error(), nil
+		return "starting a browser failed: " + err.Error(), nil
 	}
 	go func() {
 		if err := cmd.Wait(); err != nil {
@@ -113,5 +113,5 @@ type startError struct {
 }
 
 func (e *startError) Error() string {
-	return fmt.Sprintf("%s started no browser: %v", e.program, e.err)
+	return fmt.Sprintf("%s could not start a browser: %v", e.program, e.err)
 }

@@ -61,7 +61,7 @@ func (c *command) answer(link past.Link, focus past.Focus) *Answer {
 
 // print gives the link, and what to type if the browser is elsewhere.
 func (c *command) print(a *Answer) error {
-	c.env.Note(fmt.Sprintf("the link opens the page once, within %s; if your browser is on another machine, type the ssh line there first", page.Lifetime))
+	c.env.Note(fmt.Sprintf("the link opens the page once, within %s; if your browser is on another machine, run the ssh line there first", page.Lifetime))
 	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s\n%s\n", a.URL, a.SSH)
 	return err
 }

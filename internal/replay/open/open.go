@@ -15,17 +15,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/subject"
 )
 
-const long = `Open the page of the record in a browser: what changed, and the cluster at the instant under the cursor.
+const long = `Open the page of the record in a browser. It shows what changed, and the cluster at the instant under the cursor.
 
-TYPE/NAME is the object that the page shows first, and --at the instant. Without them, it shows what is wrong now and what changed in the last hour.
+The page first shows the object TYPE/NAME at the instant --at. Without them, it shows what is wrong now and what changed in the last hour.
 
-If a server of this database runs ("serve"), the page is its. Else a server runs until Ctrl-C.
+If a server of this database runs ("serve"), open uses it. If not, open starts a server, which runs until Ctrl-C.
 
-Without a display, open prints the link, and the ssh -L line for your own machine. The link has a code that opens the page once, for 60 seconds. The page
-then has a token that ends with the server.
+Without a display, open prints the link, and the ssh -L line for your own machine. The link holds a code that opens the page once, within 60 seconds. The page
+then gets a token, which is valid until the server ends.
 
--o json prints the link and opens no browser: url, page, ssh, expires, cluster, and at if there is an instant. Use it for a browser that cannot read your
-runtime directory, such as one installed by snap.`
+-o json prints url, page, ssh, expires, cluster, and at if there is an instant. It opens no browser. Use it for a browser that cannot read your runtime
+directory, such as a browser installed by snap.`
 
 const example = `  # The page
   %[1]s open
@@ -33,7 +33,7 @@ const example = `  # The page
   # A Deployment, ten minutes ago
   %[1]s open deployment/checkout -n shop --at 10m
 
-  # The link alone
+  # Only the link
   %[1]s open -o json | jq -r .url`
 
 // command is one call of open.
@@ -60,7 +60,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
 	if !slices.Contains([]string{output.Text, output.JSON}, c.output) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json", c.output))
 	}
 	at, err := c.env.Instant(c.at)
 	if err != nil {

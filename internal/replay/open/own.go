@@ -26,7 +26,7 @@ func (c *command) own(ctx context.Context, rec *env.Record, focus past.Focus) er
 	if err != nil {
 		return err
 	}
-	c.env.Note("no server of this database runs, so this command is one: Ctrl-C ends it")
+	c.env.Note("no server of this database runs, so this command started one: end it with Ctrl-C")
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Serve(serving) })
 	group.Go(func() error { return c.leadOnce(serving, server, focus) })

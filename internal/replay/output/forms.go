@@ -57,9 +57,9 @@ func ReplacedNote(name string, places []string, hint bool) string {
 		more = fmt.Sprintf(" and %d more", len(places)-most)
 		places = places[:most]
 	}
-	note := fmt.Sprintf("%s: U+FFFD stands for what is no Unicode character at %s%s", name, strings.Join(places, ", "), more)
+	note := fmt.Sprintf("%s: U+FFFD replaces bytes that are not Unicode at %s%s", name, strings.Join(places, ", "), more)
 	if hint {
-		note += "; snapshot --format json keeps it"
+		note += "; use snapshot --format json to keep them"
 	}
 	return note
 }

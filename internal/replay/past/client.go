@@ -71,7 +71,7 @@ func (c *client) ask(ctx context.Context, method, path string, body, answer any)
 	}
 	status := &metav1.Status{}
 	if err := json.Unmarshal(text, status); err != nil {
-		return fmt.Errorf("the server answers with %s, and does not say why", response.Status)
+		return fmt.Errorf("the server answered %s without a reason", response.Status)
 	}
 	return apierrors.FromObject(status)
 }

@@ -41,7 +41,7 @@ func namespaceOf(ctx context.Context, e *env.Env, rec *env.Record) (string, erro
 	namespace, err := e.Namespace(false)
 	if err != nil {
 		// It is a client's default, and no more: one that is named wins.
-		e.Note("the kubeconfig names no namespace, as your own cannot be read: " + err.Error())
+		e.Note("the new kubeconfig has no namespace, because your own kubeconfig cannot be read: " + err.Error())
 	}
 	return namespace, e.NoteNamespace(ctx, rec, namespace)
 }
@@ -50,9 +50,9 @@ func namespaceOf(ctx context.Context, e *env.Env, rec *env.Record) (string, erro
 func Inexact(who string, p history.Point) string {
 	switch {
 	case p.Until > p.Seq:
-		return fmt.Sprintf("%s seq:%d, the last delta before a time that was caught up on: what happened in that time up to the instant is not in it; replay get shows it", who, p.Seq)
+		return fmt.Sprintf("%s seq:%d, the last delta before a pause: the answer lacks changes during the pause; replay get shows them", who, p.Seq)
 	case p.RV != "":
-		return fmt.Sprintf("%s seq:%d, at which every resource has come to resource version %s: some may be a few versions further", who, p.Seq, p.RV)
+		return fmt.Sprintf("%s seq:%d, at which every resource has reached resource version %s: some may be a few versions later", who, p.Seq, p.RV)
 	}
 	return ""
 }

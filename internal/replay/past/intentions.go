@@ -15,7 +15,7 @@ type Intentions string
 
 // AddFlag adds --intentions.
 func (i *Intentions) AddFlag(flags *pflag.FlagSet) {
-	flags.StringVar((*string)(i), "intentions", "", "file to which every write that a client asks for is appended, as a JSON line")
+	flags.StringVar((*string)(i), "intentions", "", "file to which the server appends each write that a client requests, as a JSON line")
 }
 
 // Open opens the file for a server. The function closes it.
@@ -46,10 +46,10 @@ func (i Intentions) Fits(e *env.Env, aim *Aim, runs bool) error {
 	switch serve := e.Command + " serve --intentions FILE"; {
 	case i == "":
 	case runs:
-		return errors.New("--intentions is for a server of one's own, and a server of this database runs: it answers, and it would not write to that file. " +
-			"End it, or start it as \"" + serve + "\" and leave the flag out here")
+		return errors.New("--intentions needs a server that this command starts, but a server of this database already runs, and does not write to that file. " +
+			"End it, or start it as \"" + serve + "\" and omit the flag here")
 	case aim.needsRunning():
-		return errors.New("--intentions is for a server of one's own, and a session lives in one that runs: start \"" + serve + "\" in another terminal, and leave the flag out here")
+		return errors.New("--intentions needs a server that this command starts, but a session needs a server that already runs: start \"" + serve + "\" in another terminal, and omit the flag here")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (l *Links) New(ctx context.Context) (Link, error) {
 	var given page.Code
 	err := l.ask(ctx, http.MethodPost, page.NewPath, nil, &given)
 	if apierrors.IsNotFound(err) {
-		return Link{}, errors.New("the server that runs has no page: end it, and start it without --page=false")
+		return Link{}, errors.New("the running server has no page: end it, and start it without --page=false")
 	}
 	return Link{Page: given.Page, Code: given.Code}, err
 }

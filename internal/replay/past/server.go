@@ -45,7 +45,7 @@ func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, e
 	}
 	found, left, err := running.Find(ctx, Folders(e), identity, rec.Cluster().UID)
 	for _, why := range left {
-		e.Note("left out: " + why)
+		e.Note("ignored a running server: " + why)
 	}
 	if err != nil || found == nil {
 		return nil, err

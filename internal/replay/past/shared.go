@@ -29,7 +29,7 @@ type Shared struct {
 
 // AddFlags adds --own-credentials, --server and --certificate-authority.
 func (s *Shared) AddFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&s.own, "own-credentials", false, "for a server that others run: take over the credentials of your current context; needs --server")
+	flags.BoolVar(&s.own, "own-credentials", false, "for a server that others run: use the credentials of your current context; needs --server")
 	flags.StringVar(&s.server, "server", "", "URL of a cluster on that server, https://HOST:PORT/clusters/UID, as \"serve\" prints it")
 	flags.StringVar(&s.authority, "certificate-authority", "", "PEM file of the CA of that server (default: the CAs of this machine)")
 }
@@ -46,7 +46,7 @@ func (s *Shared) Meant() bool { return s.own }
 func (s *Shared) Check() error {
 	switch {
 	case !s.own && (s.server != "" || s.authority != ""):
-		return errors.New("--server and --certificate-authority lead to a server that others run: it takes no token of its own, so add --own-credentials")
+		return errors.New("--server and --certificate-authority are for a server that others run: it needs your own credentials, so add --own-credentials")
 	case s.own && !serverForm.MatchString(s.server):
 		return fmt.Errorf("--own-credentials needs --server https://HOST:PORT/clusters/UID, as \"serve\" prints it, not %q", s.server)
 	}
@@ -118,7 +118,7 @@ func currentContext(e *env.Env) (*userContext, error) {
 	}
 	own := all.Contexts[name]
 	if own == nil || all.AuthInfos[own.AuthInfo] == nil {
-		return nil, fmt.Errorf("your kubeconfig has no context %q with a user, whose credentials to take over: name one with --context", name)
+		return nil, fmt.Errorf("your kubeconfig has no context %q with a user: name one with --context", name)
 	}
 	own = own.DeepCopy()
 	if named := *e.Config.Namespace; named != "" {
@@ -154,12 +154,12 @@ func find(ctx context.Context, config *clientcmdapi.Config, origin string) (addr
 	}
 	response, err := transport.Do(r)
 	if err != nil {
-		return address{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+		return address{}, fmt.Errorf("resolve the instant at %s: %w", origin, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return address{}, fmt.Errorf("ask %s which seq the instant is: %w", origin, err)
+		return address{}, fmt.Errorf("resolve the instant at %s: %w", origin, err)
 	}
 	return placeIn(text, origin, response.Status)
 }
@@ -168,7 +168,7 @@ func find(ctx context.Context, config *clientcmdapi.Config, origin string) (addr
 func placeIn(text []byte, origin, code string) (address, error) {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil {
-		return address{}, fmt.Errorf("%s answered %s, which is no answer of \"replay serve\"", origin, code)
+		return address{}, fmt.Errorf("%s answered %s: it is not a server of \"replay serve\"", origin, code)
 	}
 	if status.Details != nil {
 		for _, cause := range status.Details.Causes {

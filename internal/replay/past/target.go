@@ -27,9 +27,9 @@ type Target struct {
 func (t *Target) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	AtFlag(flags, &t.at)
-	flags.StringVar(&t.session, "session", "", "name of a session, whose clock clients follow; \"session\" makes one")
+	flags.StringVar(&t.session, "session", "", "name of a session: clients follow its clock; \"session\" makes one")
 	flags.BoolVar(&t.live, "live", false, "the end of the record, as it grows")
-	flags.BoolVar(&t.shift, "shift-times", false, "shift all times to now: clients that count ages themselves, such as k9s, then count those of the instant")
+	flags.BoolVar(&t.shift, "shift-times", false, "shift all times to now, so that clients that compute ages themselves, such as k9s, show the ages at the instant")
 }
 
 // An Aim is a Target that was read.
@@ -49,7 +49,7 @@ func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
 	}
 	switch {
 	case given > 1:
-		return nil, env.Mistake(cmd, errors.New("--at, --session and --live each say where clients are led: give one of them"))
+		return nil, env.Mistake(cmd, errors.New("--at, --session and --live exclude each other: use one of them"))
 	case t.live:
 		return &Aim{session: apiserver.LiveSession, shift: t.shift}, nil
 	case cmd.Flags().Changed("session") && t.session == "":
@@ -121,14 +121,14 @@ func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *se
 	case err != nil:
 		return err
 	case state.Cluster != rec.Cluster().UID:
-		return fmt.Errorf("session %s is of the cluster with UID %s: name that one with --cluster", a.session, state.Cluster)
+		return fmt.Errorf("session %s belongs to the cluster with UID %s: name that cluster with --cluster", a.session, state.Cluster)
 	}
 	return nil
 }
 
 // ErrNoServer says that no server runs that could have a session.
 func ErrNoServer(e *env.Env) error {
-	return fmt.Errorf("no server of this database runs, and a session lives in one: start %q in another terminal", e.Command+" serve")
+	return fmt.Errorf("no server of this database runs, and a session needs one: start %q in another terminal", e.Command+" serve")
 }
 
 // AtFlag adds --at.

@@ -196,7 +196,7 @@ func (c *Catalog) Targets(args []string) ([]Target, error) {
 			return nil, err
 		}
 		if len(resources) > 1 && len(args) > 1 {
-			return nil, errors.New("a name goes with one type; write TYPE/NAME to name objects of several types")
+			return nil, errors.New("a name needs one type; use TYPE/NAME to name objects of several types")
 		}
 		var targets []Target
 		for _, r := range resources {
@@ -209,9 +209,9 @@ func (c *Catalog) Targets(args []string) ([]Target, error) {
 		word, name, ok := strings.Cut(arg, "/")
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%q is no TYPE/NAME, as other arguments are: write all of them so, or none", arg)
+			return nil, fmt.Errorf("%q is not TYPE/NAME like the other arguments: use this form for all arguments, or for none", arg)
 		case word == "" || name == "" || strings.Contains(name, "/"):
-			return nil, fmt.Errorf("%q is no TYPE/NAME: one type, one slash, one name", arg)
+			return nil, fmt.Errorf("%q is not TYPE/NAME: use one type, one slash, one name", arg)
 		}
 		r, err := c.Lookup(word)
 		if err != nil {

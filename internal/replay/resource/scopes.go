@@ -57,7 +57,7 @@ func (r *Resource) Confined(namespace string) string {
 	if len(scopes) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s are recorded in these namespaces only: %s", r, strings.Join(scopes, ", "))
+	return fmt.Sprintf("the recorder records %s only in these namespaces: %s", r, strings.Join(scopes, ", "))
 }
 
 // MaxNames is how many names are looked up one by one; with more, all objects of the resource are read.

@@ -61,10 +61,10 @@ func (c *Catalog) unknown(word string) error {
 			return e
 		}
 		if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
-			e.Why = fmt.Sprintf("%s were served, and cannot be recorded: the server does not offer to list and watch them", served)
+			e.Why = fmt.Sprintf("the server served %s, but does not support list and watch for them, so they cannot be recorded", served)
 			return e
 		}
-		e.Why = fmt.Sprintf("%s were served, and are not in the record: the recorder's configuration left them out, or it may not list them (see replay coverage %s)", served, served)
+		e.Why = fmt.Sprintf("the server served %s, but they are not in the record: the recorder's configuration excludes them, or the recorder may not list them (see replay coverage %s)", served, served)
 		e.Served = served
 		return e
 	}

@@ -62,7 +62,7 @@ func (c *Chosen) Missing(when string) error {
 				continue
 			}
 			said = append(said, text)
-			errs = append(errs, fmt.Errorf("%s was not there %s", text, when))
+			errs = append(errs, fmt.Errorf("%s did not exist %s", text, when))
 		}
 	}
 	return errors.Join(errs...)

@@ -23,7 +23,7 @@ func ParseIndices(texts []string) ([]Index, error) {
 			return nil, fmt.Errorf("--index %q is not of the form name=value, such as %s=worker-1", text, indexer.NodeIndex)
 		}
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no index %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown index %q; use one of %s", name, strings.Join(names, ", "))
 		}
 		all = append(all, Index{name, value})
 	}

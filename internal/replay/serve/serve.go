@@ -22,35 +22,36 @@ import (
 
 const long = `Serve the clusters of the past to kubectl, k9s, informers and every other Kubernetes client, until Ctrl-C.
 
-Each instant is a Kubernetes API of its own, at https://127.0.0.1:PORT/clusters/UID/at/seq:N. It can be read, not written. "kubeconfig" writes a
+Each instant has its own Kubernetes API, at https://127.0.0.1:PORT/clusters/UID/at/seq:N. Clients can read it, and cannot write to it. "kubeconfig" writes a
 kubeconfig for an instant; "exec" and "shell" run a program with one. They find the server by a file that only you can read.
 
-Without --authorization, the server listens on this machine only. A client needs the token of this server, which the kubeconfig has; each start makes
-a new one. It must call the server by a name of this machine (127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on whatever port. So a tunnel
-works: ssh -L 6443:127.0.0.1:PORT.
+Without --authorization, the server listens on this machine only. A client needs the token of this server, which is in the kubeconfig. Each start
+makes a new token. A client must address the server by a name of this machine (127.0.0.1, localhost, [::1]) or by one of --allowed-hosts, on any port. So a
+tunnel works: ssh -L 6443:127.0.0.1:PORT.
 
-With --authorization, others can read what the live cluster lets them read, with the credentials that they have there. --live names the API of each
-live cluster. In mode live-self, the caller's own token asks that API. In mode live, the identity of the --live kubeconfig does.
+With --authorization, other users can read what the live cluster lets them read, with their credentials for that cluster. --live names the API of each live
+cluster. In mode live-self, the server asks that API with the caller's own token. In mode live, it asks with the identity of the --live kubeconfig.
 
-It also serves a page for browsers, at http://127.0.0.1:9465: "open" opens it. The page needs the token that the code of a link gives. A code can be
-used once, for 60 seconds. A link is printed to terminals only. With --authorization, the page speaks TLS and asks for a bearer token of the live cluster, whose owner may list all resources.
+serve also serves a page for browsers, at http://127.0.0.1:9465: "open" opens it. The page needs a token, which it gets with the code of a link. A code works
+once, within 60 seconds. serve prints a link only to a terminal. With --authorization, the page uses TLS and asks for a bearer token of the live cluster. The
+owner of that token must be allowed to list all resources.
 
---audit-log writes who asked what, of which instant: one line a request, in the format of Kubernetes' audit log.
+--audit-log writes one line per request, in the format of Kubernetes' audit log: the user, the request and the instant.
 
---intentions writes what clients wanted to change: one JSON line for each write, which is refused all the same. So a controller can be tried
-against last night. The object's content is not in it.`
+--intentions writes the changes that clients tried to make: one JSON line for each write, without the content of the object. The server still refuses the
+write. Use it to test a controller against last night.`
 
 const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m -- k9s
   %[1]s serve
 
-  # On the same port each time, and with a log of who read what
+  # Always on the same port, with a log of all requests
   %[1]s serve --listen 127.0.0.1:6443 --audit-log reads.jsonl
 
-  # Run a controller of yours against last night, and see what it would have changed
+  # Run your controller against last night, and see the changes that it would have made
   %[1]s serve --intentions intentions.jsonl
   %[1]s exec --at "yesterday 23:30" -- ./controller --leader-elect=false
 
-  # To everyone who may read the live cluster, with their own tokens
+  # Serve every user who may read the live cluster, with their own tokens
   %[1]s serve --listen 0.0.0.0:6443 --tls-cert tls.crt --tls-key tls.key --authorization live-self \
     --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig --page-listen 0.0.0.0:8443`
 
@@ -79,14 +80,14 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free one")
-	flags.StringVar(&c.pageListen, strings.TrimPrefix(page.Flag, "--"), past.PagePort, "address of this machine for the page; by default any free port if this one is taken")
+	flags.StringVar(&c.listen, "listen", past.AnyPort, "address of this machine to listen on; port 0 is any free port")
+	flags.StringVar(&c.pageListen, strings.TrimPrefix(page.Flag, "--"), past.PagePort, "address of this machine for the page; if the default port is taken, any free port")
 	flags.BoolVar(&c.page, "page", true, "serve the page for browsers")
-	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more names by which clients may call the server, such as that of a tunnel, and hosts of Headlamp's page")
-	flags.StringVar(&c.auditLog, "audit-log", "", "file to which every request is appended, as a JSON line")
+	flags.StringSliceVar(&c.allowedHosts, "allowed-hosts", nil, "more host names by which clients may address the server, such as the host of a tunnel, and hosts of Headlamp's page")
+	flags.StringVar(&c.auditLog, "audit-log", "", "file to which the server appends each request, as a JSON line")
 	c.intentions.AddFlag(flags)
 	c.sharing.flags(flags)
-	flags.IntVar(&c.maxWatches, "max-watches", apiserver.DefaultMaxWatches, "watches that may be open at one time; more get 429")
+	flags.IntVar(&c.maxWatches, "max-watches", apiserver.DefaultMaxWatches, "maximum of open watches; the server answers 429 to more")
 	return cmd
 }
 
@@ -96,7 +97,7 @@ func (c *command) run(cmd *cobra.Command) (err error) {
 	}
 	ownPort := cmd.Flags().Changed(strings.TrimPrefix(page.Flag, "--"))
 	if ownPort && !c.page {
-		return fmt.Errorf("--page=false leaves the page out: drop it, or drop %s", page.Flag)
+		return fmt.Errorf("--page=false disables the page: remove it, or remove %s", page.Flag)
 	}
 	front := serve.Options{Address: c.listen, AllowedHosts: c.allowedHosts, Log: c.env.Log()}
 	if c.auditLog != "" {
@@ -188,7 +189,7 @@ func (c *command) settings(flags *pflag.FlagSet) string {
 		}
 		value := flag.Value.String()
 		if masked := config.MaskURL(value); name == "database" && masked != value {
-			c.env.Note("the password of --database is left out below: set PGPASSFILE or REPLAY_DATABASE in the other terminal")
+			c.env.Note("the lines below do not have the password of --database: set PGPASSFILE or REPLAY_DATABASE in the other terminal")
 			value = masked
 		}
 		fmt.Fprintf(&given, " --%s %s", name, quote(value))
@@ -204,7 +205,7 @@ func (c *command) printShared(server *past.Server, records []*history.Record) er
 	for _, record := range records {
 		uid := record.Cluster().UID
 		if c.sharing.configs[uid] == nil {
-			c.env.Note(fmt.Sprintf("nobody can read cluster %s: no --live names its live API", record.Cluster().Name))
+			c.env.Note(fmt.Sprintf("no user can read cluster %s: name its live API with --live", record.Cluster().Name))
 			continue
 		}
 		_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s kubeconfig --own-credentials --server %s/clusters/%s --at 10m -o past.kubeconfig\n", c.env.Command, server.Access().URL, uid)

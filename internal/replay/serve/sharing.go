@@ -28,7 +28,7 @@ type sharing struct {
 func (s *sharing) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.certificate, "tls-cert", "", "PEM file of the server's certificate, with its chain; needs --authorization")
 	flags.StringVar(&s.key, "tls-key", "", "PEM file of the certificate's key")
-	flags.StringVar(&s.mode, "authorization", "", "let the live cluster say who may read: live-self asks it with the caller's token, live with the server's own identity")
+	flags.StringVar(&s.mode, "authorization", "", "let the live cluster decide who may read: live-self asks it with the caller's token, live with the server's own identity")
 	flags.StringArrayVar(&s.live, "live", nil, "UID=KUBECONFIG: UID of a cluster and a kubeconfig of its live API; once for each cluster")
 }
 
@@ -37,15 +37,15 @@ func (s *sharing) check() error {
 	given := s.certificate != "" || s.key != "" || len(s.live) > 0
 	switch {
 	case s.mode == "" && given:
-		return errors.New("--tls-cert, --tls-key and --live are of use with --authorization only: add --authorization live-self or live")
+		return errors.New("--tls-cert, --tls-key and --live need --authorization: add --authorization live-self or live")
 	case s.mode == "":
 		return nil
 	case s.mode != string(delegate.Self) && s.mode != string(delegate.Server):
-		return fmt.Errorf("--authorization %q: there are %s and %s", s.mode, delegate.Self, delegate.Server)
+		return fmt.Errorf("--authorization %q: use %s or %s", s.mode, delegate.Self, delegate.Server)
 	case s.certificate == "" || s.key == "":
-		return fmt.Errorf("--authorization %s needs --tls-cert and --tls-key: others must be able to tell this server from another", s.mode)
+		return fmt.Errorf("--authorization %s needs --tls-cert and --tls-key: clients on other machines verify this server by its certificate", s.mode)
 	case len(s.live) == 0:
-		return fmt.Errorf("--authorization %s needs --live UID=KUBECONFIG: the API of the live cluster that says who may read", s.mode)
+		return fmt.Errorf("--authorization %s needs --live UID=KUBECONFIG: the API of the live cluster that decides who may read", s.mode)
 	}
 	return s.readLive()
 }
@@ -55,7 +55,7 @@ func (s *sharing) readLive() error {
 	for _, text := range s.live {
 		uid, file, ok := strings.Cut(text, "=")
 		if !ok || uid == "" || file == "" {
-			return fmt.Errorf("--live %q: write UID=KUBECONFIG, the UID of the cluster and a file", text)
+			return fmt.Errorf("--live %q: use UID=KUBECONFIG, the UID of the cluster and a file", text)
 		}
 		if s.configs[uid] != nil {
 			return fmt.Errorf("--live names cluster %s twice: a cluster has one live API", uid)
@@ -82,7 +82,7 @@ func (s *sharing) open(records []*history.Record, o *past.Options) error {
 	}
 	for uid := range s.configs {
 		if !served[uid] {
-			return fmt.Errorf("--live %s: no cluster of this UID is served, but %s", uid, strings.Join(uids, ", "))
+			return fmt.Errorf("--live %s: this server has no cluster with this UID; it serves %s", uid, strings.Join(uids, ", "))
 		}
 	}
 	certificate, err := tls.LoadX509KeyPair(s.certificate, s.key)

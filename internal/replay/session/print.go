@@ -23,7 +23,7 @@ func (c *command) print(cluster string, s *apiserver.Session) error {
 		c.env.Note(note)
 	}
 	if s.Problem != "" {
-		c.env.Note("the clock stands still until the record can be read again: " + s.Problem)
+		c.env.Note("the clock stands still, because reading the record failed: " + s.Problem)
 	}
 	if c.end {
 		_, err := fmt.Fprintf(c.env.IOStreams.Out, "session %s has ended\n", s.Name)
@@ -37,7 +37,7 @@ func (c *command) printList(cluster string, list apiserver.SessionList) error {
 		return output.WriteJSON(c.env.IOStreams.Out, list, true)
 	}
 	if len(list.Sessions) == 0 {
-		c.env.Note(fmt.Sprintf("there are no sessions; %q makes one", c.env.Command+" session NAME --at INSTANT"))
+		c.env.Note(fmt.Sprintf("there are no sessions; make one with %q", c.env.Command+" session NAME --at INSTANT"))
 		return nil
 	}
 	return c.table(cluster, list.Sessions)

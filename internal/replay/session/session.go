@@ -18,32 +18,32 @@ import (
 
 const long = `Make a session, set its clock, play it, or end it. Without a name, list the sessions.
 
-A session is a clock of the past that many clients share. Clients whose kubeconfig leads to it see the cluster as it is at the clock: kubectl, k9s, informers,
-controllers ("kubeconfig --session", "exec --session", "shell --session"). While the clock plays, their watches deliver what was recorded, in its order and
-at its distances.
+A session is a clock of the past that many clients share. Its clients see the cluster as it was at the time of the clock: kubectl, k9s, informers, controllers
+("kubeconfig --session", "exec --session", "shell --session"). While the clock plays, their watches deliver the recorded changes, in the recorded order and
+with the recorded time between them.
 
---at makes the session, or moves its clock. Forward, watches deliver all between at once. Backward, open watches end, and clients list again: k9s and
-informers do so by themselves, "kubectl get -w" ends, Headlamp needs a reload.
+--at makes the session, or moves its clock. If the clock moves forward, watches deliver all changes in between at once. If it moves backward, open watches end,
+and clients list again: k9s and informers do so by themselves, "kubectl get -w" ends, Headlamp needs a reload.
 
-Sessions live in a running server: start "serve" first. One ends with --end, 30 minutes after its last request, or with the server. While a watch is open it
-does not end. The session called live is always there, at the end of the record; nobody moves it.
+Sessions need a running server: start "serve" first. A session ends with --end, 30 minutes after its last request, or with the server. While a watch is open,
+the session does not expire. The session named live always exists. Its clock is the end of the record, and cannot be moved.
 
---cluster says of which cluster a new session is, if the database has several. With --own-credentials, the session is one of a server that others run with
+If the database has several clusters, --cluster names the cluster of a new session. With --own-credentials, the session is on a server that others run with
 --authorization. The URL of --server names the server and the cluster. You need no access to the database.
 
--o json prints one object: name, cluster, path, owner, time, seq, playing, speed, atEnd, watches, expires, problem, notes. Without a name it is {"sessions":
-[…]}. expires is left out while a request is open, problem and notes if there are none.`
+-o json prints one object: name, cluster, path, owner, time, seq, playing, speed, atEnd, watches, expires, problem, notes. Without a name, it prints {"sessions":
+[…]}. expires is missing while a request is open. problem and notes are missing if there are none.`
 
 const example = `  # Last night, half an hour before the alert
   %[1]s session night --at "yesterday 23:30"
   %[1]s exec --session night -- k9s
 
-  # Play it ten times as fast; stop it; go on from another instant
+  # Play it ten times as fast; pause it; play it from another instant
   %[1]s session night --play --speed 10
   %[1]s session night --pause
   %[1]s session night --at 2026-01-31T03:10:00Z --play
 
-  # Where it is; which sessions there are; end it
+  # Print the session; list all sessions; end the session
   %[1]s session night
   %[1]s session
   %[1]s session night --end
@@ -73,9 +73,9 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	env.InstantVar(flags, &c.at, "at", "", "instant to set the clock to: a time, 10m ago, now, seq:N or rv:N; a new session needs it")
-	flags.BoolVar(&c.play, "play", false, "let the clock move")
-	flags.BoolVar(&c.pause, "pause", false, "stop the clock where it is")
-	flags.Float64Var(&c.speed, "speed", 1, "how many seconds of the past a second takes, from 0.1 to 1000")
+	flags.BoolVar(&c.play, "play", false, "start the clock")
+	flags.BoolVar(&c.pause, "pause", false, "stop the clock at its current time")
+	flags.Float64Var(&c.speed, "speed", 1, "seconds of the past per second, from 0.1 to 1000")
 	flags.BoolVar(&c.end, "end", false, "end the session")
 	c.shared.AddFlags(flags)
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text or json")
@@ -91,7 +91,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return env.Mistake(cmd, err)
 	}
 	if c.output != output.Text && c.output != output.JSON {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", c.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json", c.output))
 	}
 	if change != nil && change.At != nil {
 		at, err := c.env.Instant(c.at)
@@ -135,9 +135,9 @@ func (c *command) change(flags *pflag.FlagSet, args []string) (*apiserver.Sessio
 	case len(args) == 0 && (changed || c.end):
 		return nil, errors.New("name the session, such as: session night")
 	case c.play && c.pause:
-		return nil, errors.New("--play and --pause cannot both be meant")
+		return nil, errors.New("--play and --pause exclude each other: use one of them")
 	case c.end && changed:
-		return nil, errors.New("--end goes with no other change")
+		return nil, errors.New("--end cannot be used with another change")
 	case !changed:
 		return nil, nil
 	}

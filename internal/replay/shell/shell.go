@@ -11,17 +11,19 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/past"
 )
 
-const long = `Run a shell in which kubectl and every other Kubernetes client work on the cluster as it was at an instant. It is the shell of SHELL, else /bin/sh.
+const long = `Run a shell in which kubectl and every other Kubernetes client work on the cluster as it was at an instant. The shell is $SHELL, or /bin/sh if SHELL is not set.
 
-With --session, the shell follows the clock of a session ("session" makes one). With --live it is at the end of the record.
+With --session, clients in the shell follow the clock of a session. "session" makes a session. With --live, they see the end of the record.
 
-KUBECONFIG and KUBECACHEDIR name a folder of the shell's own, which is removed when it has ended. No other kubeconfig is touched. The cluster of the past
-can be read, not written. If the files that your shell reads at its start set KUBECONFIG, they win: "kubectl config current-context" says where you are.
+KUBECONFIG and KUBECACHEDIR name a folder for this shell. The command removes the folder when the shell has ended. It changes no other kubeconfig. Clients can
+read the cluster of the past, and cannot write to it. If the startup files of your shell set KUBECONFIG, they win: "kubectl config current-context" prints the
+context that kubectl uses.
 
-If a server of this database runs (serve), it answers. Else one runs as long as the shell. A session needs one that runs. The exit code is the shell's.
+If a server of this database already runs ("serve"), it answers. If not, the command starts one, which runs as long as the shell. A session needs a server
+that already runs. The exit code is the shell's.
 
---intentions writes what clients in the shell wanted to change: one JSON line for each write, which is refused all the same. A server that runs already has
-the flag itself.`
+--intentions writes the changes that clients in the shell tried to make: one JSON line for each write. The server still refuses the write. If a server already
+runs, give the flag to that server.`
 
 const example = `  # Look around in the cluster of last night
   %[1]s shell --at "yesterday 23:30"
@@ -29,7 +31,7 @@ const example = `  # Look around in the cluster of last night
   # The same in a namespace
   %[1]s shell --at 2026-01-31T03:12:00Z -n shop
 
-  # Where a session is
+  # At the clock of a session
   %[1]s shell --session night`
 
 // NewCommand makes the command shell.
@@ -49,7 +51,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 			}
 			program := cmp.Or(e.Variable("SHELL"), "/bin/sh")
 			return inside.Run(cmd.Context(), e, aim, inside.Program{Command: []string{program}, Intentions: intentions, Welcome: func(context string) {
-				e.Note(fmt.Sprintf("kubectl is at %s here; exit leads back. \"kubectl config current-context\" must say the same", context))
+				e.Note(fmt.Sprintf("kubectl in this shell uses context %s; type exit to end the shell. \"kubectl config current-context\" must print the same context", context))
 			}})
 		},
 	}

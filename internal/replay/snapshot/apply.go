@@ -45,7 +45,7 @@ func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, erro
 	}
 	reason := f.leaveOut(resource, object)
 	if reason == "" && hashed && !f.hashedSecrets {
-		reason = "Secret, whose values are hashes in the record (--hashed-secrets keeps it)"
+		reason = "Secret, whose values are hashes in the record (use --hashed-secrets to keep it)"
 	}
 	if reason != "" {
 		f.manifest.LeftOut[reason]++

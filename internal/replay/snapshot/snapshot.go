@@ -16,37 +16,39 @@ import (
 	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
-const snapshotLong = `Write the whole cluster, or part of it, as it was at an instant. UIDs, resource versions and everything else are as the API
-server served them.
+const snapshotLong = `Write the whole cluster, or part of it, as it was at an instant. Objects are exactly as the API server served them, with UIDs and resource versions.
 
-  --format yaml    a List, as kubectl apply takes it
-  --format json    the same in JSON: the numbers of any size as they were
-  --format files   one file an object: <group>/<resource>/<namespace>/<name>.yaml
-  --format tar     the same in an archive, compressed if its name ends in .gz, .tgz or .zst
+  --format yaml    a List, for kubectl apply
+  --format json    a List in JSON; keeps numbers of any size
+  --format files   one file per object: <group>/<resource>/<namespace>/<name>.yaml
+  --format tar     the same files in an archive, compressed if its name ends in .gz, .tgz or .zst
 
-Without --format, --output decides: - (standard output), .yaml and .yml mean yaml, .json json, .tar, .tar.gz, .tgz and .tar.zst tar,
-any other path a directory. A file appears when it is complete; a directory is complete when it has its MANIFEST.json, which
-says what the snapshot is of, what is missing from it and why. In a List, the annotation kuberewind/manifest of its metadata says that
-as far as it is known at the beginning.
+Without --format, --output sets the format:
+  -, .yaml, .yml                  yaml; - is standard output
+  .json                           json
+  .tar, .tar.gz, .tgz, .tar.zst   tar
+  any other path                  files, in this directory
 
---for-apply writes what can be applied to another cluster: without UIDs, resource versions, managed fields, status, owners and what
-the API server chose, Namespaces and definitions first, and without what controllers, nodes and the API server make by themselves.
-What was left out is said on standard error and in the manifest. Custom resources can be applied once their definitions
-are established: apply twice, or the directories 1-definitions and 2-objects one after the other.
+A file gets its name when it is complete. A directory is complete when it has its MANIFEST.json, which describes the snapshot: the instant, and which objects
+are missing and why. A List has the manifest in its annotation kuberewind/manifest, without the results that are known only at the end.
 
-Values of Secrets are keyed hashes in the record, unless the recorder was told otherwise. --for-apply leaves such Secrets
-out; --hashed-secrets keeps them, with the hash as value.`
+--for-apply writes objects that you can apply to another cluster. It removes UIDs, resource versions, managed fields, status, owners and values that the API
+server chose. It writes Namespaces and definitions first. It skips objects that controllers, nodes and the API server make by themselves, and lists the skipped
+objects on standard error and in the manifest. Custom resources can be applied when their definitions are established: apply twice, or apply the directories
+1-definitions and 2-objects one after the other.
 
-const snapshotExample = `  # Everything as it was an hour ago, one file an object
+By default, the record holds keyed hashes instead of the values of Secrets. --for-apply skips such Secrets; --hashed-secrets keeps them, with the hash as value.`
+
+const snapshotExample = `  # Everything as it was an hour ago, one file per object
   %[1]s snapshot --at 1h -o ./cluster
 
   # A namespace, as an archive
   %[1]s snapshot -n shop --at 2026-01-31T03:12:00Z -o shop.tar.zst
 
-  # Bring what a namespace held into another cluster
+  # Copy the objects of a namespace into another cluster
   %[1]s snapshot -n shop --at 1h --for-apply | kubectl --context other apply --server-side -f -
 
-  # How many objects of each kind there were
+  # The number of objects of each kind
   %[1]s snapshot --at -1d --format json | jq -r '.items[].kind' | sort | uniq -c`
 
 type snapshotCommand struct {
@@ -76,9 +78,9 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.StringVarP(&s.output, "output", "o", "-", "file or directory, - for standard output")
 	flags.StringVar(&s.format, "format", "", "yaml (or list), json, files or tar (default: by the name of --output)")
 	flags.StringVarP(&s.labelSelector, "selector", "l", "", "selector by labels, with =, ==, !=, in and notin")
-	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "all namespaces and what is in none; so it is unless -n names one")
-	flags.BoolVar(&s.force, "force", false, "write over an existing file, or into a directory that holds something; files of other objects stay in it")
-	flags.BoolVar(&s.forApply, "for-apply", false, "in a form that kubectl apply takes on another cluster")
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "all namespaces and all cluster-scoped objects (default unless -n names a namespace)")
+	flags.BoolVar(&s.force, "force", false, "overwrite an existing file, or write into a directory that is not empty; other files stay in it")
+	flags.BoolVar(&s.forApply, "for-apply", false, "write objects for kubectl apply on another cluster")
 	flags.BoolVar(&s.hashedSecrets, "hashed-secrets", false, "with --for-apply: keep Secrets whose values are hashes")
 	return cmd
 }
@@ -89,7 +91,7 @@ func (s *snapshotCommand) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if s.hashedSecrets && !s.forApply {
-		return errors.New("--hashed-secrets goes with --for-apply: without it, Secrets are written as they are in the record")
+		return errors.New("--hashed-secrets needs --for-apply: without it, snapshot writes Secrets as they are in the record")
 	}
 	labels, err := selection.New(s.labelSelector, "", schema.GroupVersionKind{}, nil)
 	if err != nil {
@@ -173,13 +175,13 @@ func (s *snapshotCommand) say(f *form) {
 		s.env.Note(fmt.Sprintf("the values of %s are keyed hashes, as the recorder wrote them", output.Counted(f.manifest.HashedSecrets, "Secret")))
 	}
 	for _, left := range f.manifest.leftOut() {
-		s.env.Note("left out: " + left)
+		s.env.Note("skipped: " + left)
 	}
 	for _, replaced := range f.manifest.Replaced {
 		s.env.Note(replaced)
 	}
 	if f.customs > 0 && f.definitions > 0 && s.forApply {
-		s.env.Note("custom resources can be applied once their definitions are established: apply twice")
+		s.env.Note("custom resources can be applied only when their definitions are established: apply twice")
 	}
 }
 

@@ -80,7 +80,7 @@ func formatOf(output, format string) (string, error) {
 		return format, nil
 	case "":
 	default:
-		return "", fmt.Errorf("--format %q is none of yaml (or list), json, files, tar", format)
+		return "", fmt.Errorf("--format %q: use one of yaml (or list), json, files, tar", format)
 	}
 	name := strings.ToLower(output)
 	switch {
@@ -110,7 +110,7 @@ func newTarget(out io.Writer, output, format string, force bool) (*target, error
 	t := &target{name: output, json: format == "json"}
 	if output != "-" {
 		if info, err := os.Stat(output); err == nil && (info.IsDir() || !force) {
-			return nil, fmt.Errorf("%s exists: name another file, or use --force to write over it", output)
+			return nil, fmt.Errorf("%s exists: name another file, or use --force to overwrite it", output)
 		}
 		if t.file, err = os.CreateTemp(filepath.Dir(output), "."+filepath.Base(output)+".*.partial"); err != nil {
 			return nil, fmt.Errorf("write the snapshot: %w", err)

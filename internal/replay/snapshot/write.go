@@ -42,11 +42,11 @@ func (f *form) write(to *target, resource schema.GroupResource, key string, doc 
 func (f *form) unwritten() error {
 	hint := ""
 	if f.asIs {
-		hint = "; --format json writes it"
+		hint = "; use --format json to write it"
 	}
 	var errs []error
 	for _, text := range f.manifest.Unwritten {
-		errs = append(errs, fmt.Errorf("left out: %s%s", render.Line(text), hint))
+		errs = append(errs, fmt.Errorf("skipped: %s%s", render.Line(text), hint))
 	}
 	return errors.Join(errs...)
 }

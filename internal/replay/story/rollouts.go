@@ -88,7 +88,7 @@ func counted(all []*story.Object) string {
 
 func (p *textPrinter) ended(r *story.Rollout) string {
 	if r.End == nil {
-		return "not done when the story ends"
+		return "not done at the end of the story"
 	}
 	if r.Start == nil {
 		return string(r.Outcome) + " at" + p.moment(r.End)

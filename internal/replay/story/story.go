@@ -15,23 +15,22 @@ import (
 	"github.com/kuberewind/kuberewind/story"
 )
 
-const long = `Show what happened to an object and to all that it owns, on one time line: a Deployment, its ReplicaSets and their Pods, a CronJob, its Jobs and their
-Pods. What is owned is indented. The Events about any of them stand where they happened. Owners are told by UID.
+const long = `Show what happened to an object and to everything that it owns, on one time line: a Deployment, its ReplicaSets and their Pods; a CronJob, its Jobs and their
+Pods. story indents owned objects. It finds owners by UID. Events about these objects are on the same time line.
 
-At the end, each rollout of a Deployment is summed up: what started it, why it was stuck, how it ended. It is done when all replicas are of the new
-template and available. It is undone if the template from before it came back first, and replaced if another one came.
+At the end, story summarizes each rollout of a Deployment: what started it, why it was stuck, how it ended. A rollout is done when all replicas use the new
+template and are available. If the previous template comes back first, the rollout is undone. If another template comes first, the rollout is replaced.
 
-On a terminal the text counts what says little, as log does, and the repetitions of Events: -v shows everything. JSON and pipes leave out nothing, unless -v, --only,
---ignore or --events stands on the command line; --verbose=false folds there too.
-In brackets stands the field manager that wrote, if the version proves it. A ~ before a time says that it is an estimate, a ? that clocks of servers contradict it. Gaps and pauses
-of the record are lines of their own.
+On a terminal, story only counts repeated Events and the changes that log folds (see "log --help"): -v shows everything. JSON and pipes fold nothing, unless -v,
+--only, --ignore or --events is on the command line; --verbose=false folds there too. The field manager that wrote is in brackets, if the version proves it. A ~
+before a time means that the time is an estimate. A ? means that clocks of servers contradict it. Gaps and pauses of the record have their own lines.
 
--o json prints one object a line. Lines of deltas are those of log -o json, with class (shown, event, lease, endpoints, binding, status, managedFields,
-leaderElection, resync), depth, owner (kind, name, uid), and of an Event event (type, reason, message, count, component) and about (kind, name, uid). Lines with
-the one member note are gaps, pauses or damaged rows. Lines with the one member rollout come last: deployment, uid, revision, created, start, changes, troubles, outcome
+-o json prints one object per line. Lines of deltas are like those of log -o json, with class (shown, event, lease, endpoints, binding, status, managedFields,
+leaderElection, resync), depth and owner (kind, name, uid). An Event also has event (type, reason, message, count, component) and about (kind, name, uid). A line that has only
+the member note is a gap, a pause or a damaged row. Lines that have only the member rollout come last: deployment, uid, revision, created, start, changes, troubles, outcome
 (done, undone, replaced, deleted or, if it has not ended, ""), end.
 
-Exit code 1 says that something is damaged or missing: the rest is shown all the same.`
+Exit code 1 means that something is damaged or missing. story still shows the rest.`
 
 const example = `  # Why did the rollout take so long?
   %[1]s story deployment/web -n shop --since 2h
@@ -39,7 +38,7 @@ const example = `  # Why did the rollout take so long?
   # A Job that failed, with its Pods and Events
   %[1]s story job/migrate -n shop
 
-  # How each rollout of the record ended
+  # The outcome of each rollout
   %[1]s story deployment/web -n shop -o json | jq -c '.rollout // empty'`
 
 // command is one call of story.
@@ -54,10 +53,10 @@ type command struct {
 // NewCommand makes the command story.
 func NewCommand(e *env.Env) *cobra.Command {
 	c := &command{env: e}
-	cmd := subject.NewCommand(e, "story", subject.Help{Short: "Show what happened to an object and to all that it owns", Long: long, Example: example}, c.run)
+	cmd := subject.NewCommand(e, "story", subject.Help{Short: "Show what happened to an object and to everything that it owns", Long: long, Example: example}, c.run)
 	flags := cmd.Flags()
-	env.InstantVar(flags, &c.since, "since", "", "instant from which on (default: the beginning)")
-	env.InstantVar(flags, &c.until, "until", "now", "instant up to which, inclusive")
+	env.InstantVar(flags, &c.since, "since", "", "first instant (default: the beginning)")
+	env.InstantVar(flags, &c.until, "until", "now", "last instant, inclusive")
 	folding.AddFlags(flags)
 	subject.OutputVar(cmd, &c.output)
 	return cmd
@@ -72,7 +71,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 
 // validate refuses what cannot be meant before anything is read.
 func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
-	if err := subject.Validate(cmd, c.output, args, "say whose story to tell, such as deployment/web"); err != nil {
+	if err := subject.Validate(cmd, c.output, args, "name an object, such as deployment/web"); err != nil {
 		return err
 	}
 	if c.folding, err = folding.Of(c.env, cmd, c.person()); err != nil {
@@ -128,7 +127,7 @@ func (c *command) nobody(ctx context.Context, s subject.Subject) error {
 		if scope.Namespace != "" {
 			where = " -n " + scope.Namespace
 		}
-		return fmt.Errorf("%s %q did not live in that time; \"%s log %s/%s%s\" shows when it did", r, scope.Name, c.env.Command, r, scope.Name, where)
+		return fmt.Errorf("%s %q did not exist in that time; \"%s log %s/%s%s\" shows when it existed", r, scope.Name, c.env.Command, r, scope.Name, where)
 	}
 	return r.NeverRecorded(scope)
 }

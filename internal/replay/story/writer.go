@@ -174,7 +174,7 @@ func (w *writer) finish() error {
 		return err
 	}
 	if w.shown == 0 && w.fold.Folded.Total() == 0 && len(w.damaged) == 0 {
-		w.env.Note("nothing of the story happened in that time")
+		w.env.Note("nothing happened to these objects in that time")
 	}
 	if err := w.counted(); err != nil {
 		return err

@@ -36,7 +36,7 @@ func OutputVar(cmd *cobra.Command, form *string) {
 // Validate refuses an unknown form, and a command line that names no object. It then says what is missing.
 func Validate(cmd *cobra.Command, form string, args []string, missing string) error {
 	if !slices.Contains([]string{output.Text, output.JSON}, form) {
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", form))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json", form))
 	}
 	if len(args) == 0 {
 		return env.Mistake(cmd, errors.New(missing))

@@ -65,13 +65,13 @@ func (v *verifyCommand) activity(ctx context.Context, rec *env.Record) (*activit
 
 func (v *verifyCommand) printActivity(r *activityReport) error {
 	out := v.env.IOStreams.Out
-	fmt.Fprintf(out, "activity: %d deltas in %d blocks were counted again; %d are not counted ahead\n", r.Deltas, r.Blocks, r.Missing)
+	fmt.Fprintf(out, "activity: counted %d deltas in %d blocks again; %d deltas have no precomputed counts\n", r.Deltas, r.Blocks, r.Missing)
 	if r.Other > 0 {
-		fmt.Fprintf(out, "activity: another version counted %d deltas: these counts are not used, and a recorder makes them again\n", r.Other)
+		fmt.Fprintf(out, "activity: another version counted %d deltas: these counts are not used, and a recorder will recompute them\n", r.Other)
 	}
 	verdict := "The counts hold."
 	if !r.Holds {
-		verdict = "The counts do not hold. DELETE FROM kuberewind.activity drops them, and a recorder counts again. The record itself is not concerned."
+		verdict = "The counts do not hold. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected."
 	}
 	_, err := fmt.Fprintln(out, verdict)
 	return err

@@ -119,7 +119,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 		return err
 	}
 	if known := c.rec.Cluster(); string(uid) != known.UID {
-		return fmt.Errorf("the cluster at %s is another one than %q in the record: its UID is %s, not %s; choose one with --context or --kubeconfig",
+		return fmt.Errorf("the cluster at %s is not the cluster %q of the record: its UID is %s, not %s; select the cluster with --context or --kubeconfig",
 			c.client.Host(), known.Name, uid, known.UID)
 	}
 	gaps, err := c.rec.Completeness().Gaps(ctx, history.Scope{})
@@ -136,7 +136,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 		return err
 	}
 	if len(epochs) == 0 {
-		return errors.New("the record says of no recorder with which configuration it recorded")
+		return errors.New("the record holds no configuration of a recorder")
 	}
 	keyFile := v.keyFile
 	if keyFile == "" {
@@ -173,11 +173,11 @@ func newRedaction(config []byte, keyFile string, named bool, clusterUID string, 
 		Redact       []string `json:"redact"`
 	}
 	if err := json.Unmarshal(config, &settings); err != nil {
-		return nil, fmt.Errorf("the recorder's configuration on record: %w", err)
+		return nil, fmt.Errorf("read the recorder's configuration from the record: %w", err)
 	}
 	paths, err := redact.ParsePaths(settings.Redact)
 	if err != nil {
-		return nil, fmt.Errorf("the recorder's configuration on record: %w", err)
+		return nil, fmt.Errorf("read the recorder's configuration from the record: %w", err)
 	}
 	file, err := redact.ReadKey(keyFile)
 	if err != nil && named {
@@ -186,7 +186,7 @@ func newRedaction(config []byte, keyFile string, named bool, clusterUID string, 
 	key := file.Of(clusterUID)
 	right := err == nil && bytes.Equal(key.Fingerprint(), fingerprint)
 	if named && fingerprint != nil && !right {
-		return nil, fmt.Errorf("redaction key %s is not the one that the recorder hashes with; leave it out to compare the values of Secrets masked", keyFile)
+		return nil, fmt.Errorf("redaction key %s is not the recorder's key; omit the flag to compare the values of Secrets masked", keyFile)
 	}
 	r := &redaction{masked: !right && (!named || fingerprint != nil)}
 	r.redactor, err = redact.New(key, redact.Secrets(settings.SecretValues), paths)
@@ -205,15 +205,15 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 	case ctx.Err() != nil:
 		return r, err
 	case err != nil:
-		r.Text = fmt.Sprintf("it cannot be listed: %v", err)
+		r.Text = fmt.Sprintf("listing it failed: %v", err)
 		if apierrors.IsNotFound(err) {
-			r.Text = "the cluster does not serve it any more"
+			r.Text = "the cluster no longer serves it"
 		}
 		return r, nil
 	}
 	r.Objects, r.ResourceVersion, r.Masked = len(live.objects), live.rv, live.masked
 	if len(live.undecodable) > 0 {
-		r.Text = fmt.Sprintf("not all of the list can be decoded: %v", live.undecodable[0])
+		r.Text = fmt.Sprintf("decoding part of the list failed: %v", live.undecodable[0])
 		return r, nil
 	}
 	differences, reached, err := c.settle(ctx, s, live)
@@ -223,16 +223,16 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 	case len(differences) == 0:
 		r.Status = statusEqual
 	case !reached:
-		r.Text = fmt.Sprintf("the record has not reached resource version %s of the list within %s; is a recorder running? %d objects are not as listed, the first: %s",
+		r.Text = fmt.Sprintf("the record has not reached resource version %s of the list within %s; is a recorder running? %d objects differ from the list, the first: %s",
 			live.rv, c.timeout, len(differences), differences[0])
 		return r, nil
 	default:
 		r.Status = statusDifferent
-		r.Text = fmt.Sprintf("%d objects are different", len(differences))
+		r.Text = fmt.Sprintf("%d objects differ", len(differences))
 		r.findings = differences
 	}
 	if s.Filter != "" && r.Status == statusEqual {
-		r.Text = "recorded under a filter: what it holds is equal, what it leaves out was not compared"
+		r.Text = "recorded with a filter: the recorded objects are equal; the filtered objects were not compared"
 	}
 	return r, nil
 }
@@ -287,7 +287,7 @@ func (c *comparer) stream(ctx context.Context, id int32) (*history.Stream, error
 			return &streams[i], nil
 		}
 	}
-	return nil, fmt.Errorf("stream %d is gone from the record", id)
+	return nil, fmt.Errorf("stream %d no longer exists in the record", id)
 }
 
 // against gives a line for each object that the record does not hold as it was listed.
@@ -358,8 +358,8 @@ func printResources(out io.Writer, all []clusterResource) {
 			fmt.Fprintln(out, render.Line(fmt.Sprintf("cluster: %s: %s: %s", name, r.Status, r.Text)))
 		}
 	}
-	fmt.Fprintf(out, "cluster: %d of %d resources are equal to the live lists, with %d objects\n", equal, len(all), objects)
+	fmt.Fprintf(out, "cluster: %d of %d resources equal the live lists, with %d objects\n", equal, len(all), objects)
 	if masked {
-		fmt.Fprintln(out, "cluster: values of Secrets were compared masked, since the recorder's key is not here (--redaction-key-file)")
+		fmt.Fprintln(out, "cluster: values of Secrets were compared masked, because the recorder's key was not found (--redaction-key-file)")
 	}
 }

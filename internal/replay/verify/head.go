@@ -74,15 +74,15 @@ func headText(kept history.Head, c history.HeadComparison) string {
 	case c.Outcome == history.HeadPruned:
 		return fmt.Sprintf("Commit %d cannot be checked: it was pruned with %s.", kept.Batch, day)
 	case c.Outcome == history.HeadEqual && c.FromPrune:
-		return fmt.Sprintf("Commit %d has this digest, says the prune of %s. A prune row is not part of the chain.", kept.Batch, day)
+		return fmt.Sprintf("Commit %d has this digest, according to the prune of %s. A prune row is not part of the chain.", kept.Batch, day)
 	case c.Outcome == history.HeadEqual:
 		return fmt.Sprintf("Commit %d has this digest. The newest commit is %d.", kept.Batch, c.Newest)
 	case c.FromPrune:
-		return fmt.Sprintf("Commit %d has another digest, says the prune of %s: %x. A prune row is not part of the chain.", kept.Batch, day, c.Found)
+		return fmt.Sprintf("Commit %d has another digest, according to the prune of %s: %x. A prune row is not part of the chain.", kept.Batch, day, c.Found)
 	case c.Found != nil:
-		return fmt.Sprintf("Commit %d has another digest: %x. What it covers was changed.", kept.Batch, c.Found)
+		return fmt.Sprintf("Commit %d has another digest: %x. The rows that it covers were changed.", kept.Batch, c.Found)
 	case kept.Batch > c.Newest:
-		return fmt.Sprintf("Commit %d is not on record. The newest commit is %d: later ones were removed, or this is another record.", kept.Batch, c.Newest)
+		return fmt.Sprintf("Commit %d is not on record. The newest commit is %d: later commits were removed, or this is another record.", kept.Batch, c.Newest)
 	}
-	return fmt.Sprintf("Commit %d is missing, and no prune says that it was dropped.", kept.Batch)
+	return fmt.Sprintf("Commit %d is missing, and no prune dropped it.", kept.Batch)
 }

@@ -18,41 +18,48 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-const verifyLong = `Read the whole record and check that it holds: seqs have no holes and times do not go back, every version folds to the digest that
-was stored with it, patches say what was there, keyframes, days, partitions, lives, positions and checkpoints agree with the deltas, and the chain of
-batches, in which each commit is sealed with the one before, is unbroken. What "recorder prune" dropped is on record as dropped: from the oldest day on, and
-nothing else may be missing. What "recorder erase" changed is in the chain, and nothing else passes for it. A line for each thing that does not hold; a summary.
+const verifyLong = `Read the whole record and check that it holds:
+  - seqs have no holes, and times do not go back
+  - every version folds to the digest that was stored with it
+  - every patch matches the version to which it applies
+  - keyframes, days, partitions, lives, positions and checkpoints agree with the deltas
+  - the chain of batches, in which each commit seals the previous commit, is unbroken
+  - no delta is missing, except the oldest days, if a prune ("recorder prune") is on record for them
+  - no delta was changed, except by an erasure ("recorder erase") that is part of the chain
+verify prints a line for each finding, and a summary.
 
-With --against-cluster the live cluster is listed too, and the record is rebuilt at the resource version of each list: they must be equal,
-object by object. Values of Secrets are hashed as the recorder does if its key can be read here, and masked on both sides if not. A
-resource that the recorder cannot see now, or records in part only, is said to be so.
+With --against-cluster, verify also lists the live cluster, and rebuilds the record at the resource version of each list. Both must be equal, object by object.
+If verify can read the recorder's key, it hashes the values of Secrets like the recorder. If not, it masks them on both sides. verify prints a line for each
+resource that it cannot compare, or that the recorder records with a filter.
 
-The chain can be checked by the recorder's login or the owner of the tables; to an auditor's the tables are closed.
+Only the recorder's login or the owner of the tables can check the chain. An auditor's login may not read the tables.
 
-With --head N:HEX, as "recorder head" printed it once, one question is answered and no other: does commit N still have this digest? The digest covers all
-commits up to N. Run verify without --head, too: it checks that the rows are what the chain says. If commit N was pruned, HEX is compared only if N
-was the last commit of a pruned day. A prune row is not part of the chain. The auditor's role may ask.
+With --head N:HEX, which "recorder head" printed earlier, verify checks only whether commit N still has this digest. The digest covers all commits up to N. Also
+run verify without --head: it checks that the rows match the chain. If commit N was pruned, verify can compare HEX only if N was the last commit of a pruned
+day. A prune row is not part of the chain. An auditor's login may use --head.
 
-With --activity, only the counts that were made ahead for the timeline are checked: each is counted again, from the deltas. They are derived, and nothing of
-the record depends on them. The auditor's role may ask.
+With --activity, verify checks only the precomputed counts of the timeline: it computes each count again from the deltas. The record does not depend on these
+counts. An auditor's login may use --activity.
 
--o json prints one object: with --activity, holds, deltas and blocks (counted again), missing (deltas not counted ahead), other (deltas counted by another
-version) and findings; with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; else holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
+-o json prints one object: with --activity, holds, deltas and blocks (counted again), missing (deltas without precomputed counts), other (deltas counted by another
+version) and findings; with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; without them, holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
 resources (group, resource, scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
-Exit codes: 0 everything holds, 1 something does not, or could not be checked; with --head 0 the commit has this digest, 1 it has another or is missing, 3 it
-cannot be checked, because it was pruned; with --activity 0 all counts are right, 1 one is not.`
+Exit codes:
+  0   everything holds; --head: the commit has this digest; --activity: all counts are right
+  1   a check failed or could not run; --head: the commit has another digest or is missing; --activity: a count is wrong
+  3   --head: the commit was pruned, so it cannot be checked`
 
 const verifyExample = `  # Does the record hold?
   %[1]s verify
 
-  # Has anybody changed what was recorded up to a head that you kept?
+  # Has the record changed up to a head that you kept?
   %[1]s verify --head "$(cat head-of-monday)"
 
-  # Are the counts right that the timeline uses?
+  # Are the counts of the timeline right?
   %[1]s verify --activity
 
-  # Is it what the cluster is?
+  # Does the record equal the live cluster?
   %[1]s verify --against-cluster --context production`
 
 // checkCluster is what the command checks beside the checks of a record.
@@ -82,12 +89,12 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&v.againstCluster, "against-cluster", false, "compare the record with the live cluster too (--kubeconfig, --context)")
+	flags.BoolVar(&v.againstCluster, "against-cluster", false, "also compare the record with the live cluster (--kubeconfig, --context)")
 	// A stream without changes learns where the server is by bookmarks, which come about once a minute.
-	flags.DurationVar(&v.timeout, "timeout", 90*time.Second, "with --against-cluster, how long to wait for the record to reach what was listed")
+	flags.DurationVar(&v.timeout, "timeout", 90*time.Second, "with --against-cluster, how long to wait until the record reaches the resource version of a list")
 	flags.StringVar(&v.keyFile, "redaction-key-file", "", "the recorder's key of the hashes of Secret values (default: redaction.key in --data-dir)")
-	flags.StringVar(&v.head, "head", "", "compare with a head of the chain, N:HEX, that was kept elsewhere; check nothing else")
-	flags.BoolVar(&v.countsOnly, "activity", false, "count again what was counted ahead for the timeline; check nothing else")
+	flags.StringVar(&v.head, "head", "", "compare with a head of the chain, N:HEX, that you kept; check nothing else")
+	flags.BoolVar(&v.countsOnly, "activity", false, "check the precomputed counts of the timeline; check nothing else")
 	flags.StringVarP(&v.output, "output", "o", output.Text, "text or json")
 	return cmd
 }
@@ -135,13 +142,13 @@ type verifyFinding struct {
 func (v *verifyCommand) run(cmd *cobra.Command) error {
 	switch {
 	case v.output != output.Text && v.output != output.JSON:
-		return env.Mistake(cmd, fmt.Errorf("--output %q is none of text, json", v.output))
+		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json", v.output))
 	case v.timeout < 0:
-		return env.Mistake(cmd, fmt.Errorf("--timeout %s is less than nothing", v.timeout))
+		return env.Mistake(cmd, fmt.Errorf("--timeout %s is negative", v.timeout))
 	case v.againstCluster && cmd.Flags().Changed("head"):
 		return env.Mistake(cmd, errors.New("--head and --against-cluster exclude each other"))
 	case v.countsOnly && (v.againstCluster || cmd.Flags().Changed("head")):
-		return env.Mistake(cmd, errors.New("--activity checks nothing else: leave out --head and --against-cluster"))
+		return env.Mistake(cmd, errors.New("--activity checks nothing else: omit --head and --against-cluster"))
 	case v.countsOnly:
 		return v.compareActivity(cmd.Context())
 	case cmd.Flags().Changed("head"):
@@ -253,12 +260,12 @@ func (v *verifyCommand) print(r *Report) error {
 	case !r.Chain.Checked:
 		fmt.Fprintf(out, "chain: not checked: %s\n", r.Chain.Text)
 	case r.Chain.Anchored:
-		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the first one on\n", r.Chain.Batches, r.Chain.Deltas)
+		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the first batch on\n", r.Chain.Batches, r.Chain.Deltas)
 	default:
-		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the oldest that is left on\n", r.Chain.Batches, r.Chain.Deltas)
+		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the oldest remaining batch on\n", r.Chain.Batches, r.Chain.Deltas)
 	}
 	if r.Chain.Erasures > 0 {
-		fmt.Fprintf(out, "chain: %d erasures are part of it, which changed %d deltas; the view erasures says by whom and why\n", r.Chain.Erasures, r.Chain.Erased)
+		fmt.Fprintf(out, "chain: %d erasures are part of it, which changed %d deltas; the view erasures has the user and the reason\n", r.Chain.Erasures, r.Chain.Erased)
 	}
 	if v.againstCluster {
 		printResources(out, r.Resources)
@@ -274,7 +281,7 @@ func (r *Report) verdict() string {
 	case !r.Holds:
 		return fmt.Sprintf("The record does not hold: %d findings.", len(r.Findings))
 	case r.unchecked:
-		return "What was checked holds; not all could be checked."
+		return "The checked parts hold; some parts could not be checked."
 	}
 	return "The record holds."
 }

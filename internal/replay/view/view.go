@@ -133,7 +133,7 @@ func (v *View) Damage() error {
 	slices.SortFunc(all, func(a, b *history.DamagedError) int { return int(a.Seq - b.Seq) })
 	var errs []error
 	for _, d := range all {
-		errs = append(errs, fmt.Errorf("left out: %w", d))
+		errs = append(errs, fmt.Errorf("skipped: %w", d))
 	}
 	return errors.Join(errs...)
 }

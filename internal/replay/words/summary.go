@@ -47,7 +47,7 @@ func origin(v *history.Version) string {
 	case v.Type == delta.Added && v.Source == delta.SourceWatch:
 		return Created
 	case v.Type == delta.Added:
-		return "found by a list after a gap: created meanwhile"
+		return "found by a list after a gap: created during the gap"
 	case v.Type == delta.Deleted && v.Source == delta.SourceInferred:
 		return "deleted: a list no longer held it"
 	case v.Type == delta.Deleted:
@@ -55,11 +55,11 @@ func origin(v *history.Version) string {
 	case v.Type != delta.Sync:
 		return ""
 	case v.Source == delta.SourceList && first:
-		return "was there when recording began"
+		return "existed when recording began"
 	case v.Source == delta.SourceResync:
 		return "unchanged: stored again"
 	case v.Source == delta.SourceSchema:
-		return "nobody changed it: the server serves it in another form"
+		return "no client changed it: the server serves it in another form"
 	case first:
 		return "found by a list after a gap"
 	}
@@ -140,7 +140,7 @@ func grant(v *history.Version) string {
 		subjects = append(subjects, s.Kind+" "+name)
 	}
 	if len(subjects) == 0 {
-		subjects = []string{"nobody"}
+		subjects = []string{"no subjects"}
 	}
 	return render.Line(binding.RoleRef.Kind + " " + binding.RoleRef.Name + " for " + strings.Join(subjects, ", "))
 }
