@@ -48,7 +48,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	have := map[string]string{}
 	for round := 0; ; round++ {
 		if err := f.record(ctx, have); err != nil && ctx.Err() == nil {
-			f.Log.Warn("what the server says of itself was not recorded in full", "error", err)
+			f.Log.Warn("recording the server's discovery, OpenAPI or version failed", "error", err)
 		}
 		timer := time.NewTimer(pause(round))
 		select {

@@ -26,7 +26,7 @@ type wanted struct {
 	place bool
 }
 
-const patternForms = "write it like spec.replicas, spec.containers[*].image, spec.containers[web].env[name=MODE], " +
+const patternForms = "use a form like spec.replicas, spec.containers[*].image, spec.containers[web].env[name=MODE], " +
 	"metadata.labels[app.kubernetes.io/name], or as a JSON pointer, /spec/containers/0/image"
 
 // ParsePattern reads one. The error says how one is written.

@@ -46,7 +46,7 @@ func (s *Seen) Hint(path string) string {
 	for each := range s.paths {
 		all = append(all, each)
 	}
-	text := fmt.Sprintf("no version that was read has --path %q", path)
+	text := fmt.Sprintf("no version in this scope has --path %q", path)
 	if like := mistyped.Suggest(path, all); like != "" {
 		return text + fmt.Sprintf("; did you mean %s?", like)
 	}

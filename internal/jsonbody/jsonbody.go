@@ -25,7 +25,7 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64, example string, i
 		err = errors.Join(err, errors.Join(faults...))
 	}
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the body is not understood: write a JSON object such as %s: %v", example, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("the body is invalid: send a JSON object such as %s: %v", example, err))
 	}
 	return nil
 }
@@ -34,6 +34,6 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64, example string, i
 func NotAllowed(w http.ResponseWriter, r *http.Request, resource schema.GroupResource, allowed string) error {
 	w.Header().Set("Allow", allowed)
 	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))
-	err.ErrStatus.Message = fmt.Sprintf("%.20s is not supported here, but %s", r.Method, allowed)
+	err.ErrStatus.Message = fmt.Sprintf("%.20s is not supported here; use %s", r.Method, allowed)
 	return err
 }

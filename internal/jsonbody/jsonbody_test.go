@@ -18,7 +18,7 @@ import (
 func TestABodyIsOneObjectWithKnownFields(t *testing.T) {
 	for body, says := range map[string]string{
 		`{"name": "a"}`: "", `{}`: "",
-		``: `write a JSON object such as {"name": "x"}: unexpected end`, `[]`: "such as", `{}{}`: "such as", `{"name": 1}`: "such as",
+		``: `send a JSON object such as {"name": "x"}: unexpected end`, `[]`: "such as", `{}{}`: "such as", `{"name": 1}`: "such as",
 		`{"Name": "a"}`: `unknown field "Name"`, `{"name": "a", "name": "b"}`: `duplicate field "name"`,
 	} {
 		var got struct {
@@ -48,6 +48,6 @@ func TestAnotherMethodSaysWhichAreAllowed(t *testing.T) {
 	w := httptest.NewRecorder()
 	err := jsonbody.NotAllowed(w, httptest.NewRequest(http.MethodPatch, "/", nil), schema.GroupResource{Resource: "sessions"}, "GET, PUT")
 	require.True(t, apierrors.IsMethodNotSupported(err), err)
-	require.EqualError(t, err, "PATCH is not supported here, but GET, PUT")
+	require.EqualError(t, err, "PATCH is not supported here; use GET, PUT")
 	require.Equal(t, "GET, PUT", w.Header().Get("Allow"))
 }

@@ -20,10 +20,10 @@ type Guard struct {
 func (g *Guard) Next(token string) error {
 	digest := sha256.Sum256([]byte(token))
 	if _, ok := g.seen[digest]; ok {
-		return fmt.Errorf("after %d pages the server continues the list with a token that it gave before: the list would never end", len(g.seen))
+		return fmt.Errorf("the server repeated a continue token after %d pages: the list would never end", len(g.seen))
 	}
 	if len(g.seen) == MaxPages {
-		return fmt.Errorf("the server continues the list after %d pages, more than a list can have", MaxPages)
+		return fmt.Errorf("the server continues the list after %d pages, which is more than a list can have", MaxPages)
 	}
 	if g.seen == nil {
 		g.seen = map[[sha256.Size]byte]struct{}{}

@@ -20,7 +20,7 @@ func TestATokenThatComesAgainEndsTheList(t *testing.T) {
 		for page := range cycle {
 			require.NoError(t, g.Next(strconv.Itoa(page)))
 		}
-		require.EqualError(t, g.Next("0"), "after "+strconv.Itoa(cycle)+" pages the server continues the list with a token that it gave before: the list would never end")
+		require.EqualError(t, g.Next("0"), "the server repeated a continue token after "+strconv.Itoa(cycle)+" pages: the list would never end")
 	}
 }
 
@@ -29,5 +29,5 @@ func TestAListOfMorePagesThanCanBeEnds(t *testing.T) {
 	for page := range MaxPages {
 		require.NoError(t, g.Next(strconv.Itoa(page)))
 	}
-	require.EqualError(t, g.Next("one more"), "the server continues the list after 100000 pages, more than a list can have")
+	require.EqualError(t, g.Next("one more"), "the server continues the list after 100000 pages, which is more than a list can have")
 }

@@ -103,7 +103,7 @@ func (w *yamlWriter) object() (any, error) {
 		}
 		at := w.decoder.StackPointer()
 		if _, twice := members[name]; twice {
-			return nil, fmt.Errorf("%s is there twice: YAML cannot tell its members apart", Line(string(at)))
+			return nil, fmt.Errorf("%s exists twice: YAML cannot hold a key twice", Line(string(at)))
 		}
 		if members[name], err = w.value(); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (w *yamlWriter) text(isKey bool) (string, error) {
 		return "", err
 	}
 	if raw.Kind() != '"' {
-		return "", errors.New("a key of an object is no string")
+		return "", errors.New("a key of an object is not a string")
 	}
 	plain, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil { // U+FFFD stands for what is no Unicode
@@ -206,7 +206,7 @@ func (w *yamlWriter) number(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the number at %s is beyond what readers of YAML take: %.40s", Line(string(w.decoder.StackPointer())), text)
+		return nil, fmt.Errorf("the number at %s is too large for YAML: %.40s", Line(string(w.decoder.StackPointer())), text)
 	}
 	return f, nil
 }

@@ -44,7 +44,7 @@ func (c Clock) today(clock string) (time.Time, error) {
 	}
 	at, err := c.moment(clock, date, clock)
 	if err == nil && at.After(c.Now) {
-		return time.Time{}, fmt.Errorf("%w: %q is still to come: did you mean %q?", history.ErrInstant, clock, "yesterday "+clock)
+		return time.Time{}, fmt.Errorf("%w: %q is in the future: did you mean %q?", history.ErrInstant, clock, "yesterday "+clock)
 	}
 	return at, err
 }
@@ -63,7 +63,7 @@ func (c Clock) date(text string) (time.Time, error) {
 	}
 	date, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: %q: there is no such day", history.ErrInstant, text)
+		return time.Time{}, fmt.Errorf("%w: %q: this day does not exist", history.ErrInstant, text)
 	}
 	if date.Year() < 1970 || date.Year() > 2261 { // what nanoseconds can say
 		return time.Time{}, fmt.Errorf("%w: %q: no record can hold the year %d", history.ErrInstant, text, date.Year())
@@ -95,7 +95,7 @@ func (c Clock) moment(text string, date time.Time, clock string) (time.Time, err
 	}
 	of, err := time.Parse(form, clock)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: %q: there is no such time of day", history.ErrInstant, text)
+		return time.Time{}, fmt.Errorf("%w: %q: this time of day does not exist", history.ErrInstant, text)
 	}
 	wall := date.Add(of.Sub(of.Truncate(24 * time.Hour)))
 	switch moments := c.moments(wall); len(moments) {
