@@ -8,22 +8,22 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// A Delta is what is known of the time of one delta.
+// A Delta holds the known times of one delta.
 type Delta struct {
 	RV       uint64
-	Observed time.Time // it happened by then
-	Estimate time.Time // when it happened, as far as the record knows
+	Observed time.Time // the recorder observed it; it happened at or before this time
+	Estimate time.Time // the record's estimate of when it happened
 	Proved   time.Time // the whole second in which it happened; zero if nothing proves it
 }
 
-// A Span says between which times a delta happened. Both ends are included.
+// A Span is the time range in which a delta happened. It includes both ends.
 type Span struct {
 	NotBefore, NotAfter time.Time
-	Estimate            time.Time // within the two, and in the order of the other proved times
-	Contradictory       bool      // the clocks of servers disagree: the estimate is as recorded, and the ends are only those of the pause
+	Estimate            time.Time // between the two, in the order of the other proved times
+	Contradictory       bool      // the clocks of servers disagree: Estimate is the recorded one, and NotBefore and NotAfter are the bounds of the pause
 }
 
-// proved is the proved time, or zero. One after the delta was observed proves nothing: a client made it up, or a clock is ahead.
+// proved returns the proved time, or zero. A time after Observed proves nothing: a client set it, or a clock is ahead.
 func (d *Delta) proved() time.Time {
 	if d.Proved.After(d.Observed) {
 		return time.Time{}
@@ -31,7 +31,8 @@ func (d *Delta) proved() time.Time {
 	return d.Proved
 }
 
-// Spans gives the span of each delta of a pause that began at a time. One etcd must have numbered them all.
+// Spans returns the span of each delta of a pause that began at a time. The resource versions of all deltas must come from
+// one etcd (I4).
 func Spans(began time.Time, deltas []Delta) []Span {
 	order := make([]int, len(deltas))
 	for i := range order {
@@ -51,13 +52,13 @@ func Spans(began time.Time, deltas []Delta) []Span {
 	return spans
 }
 
-// upper is what later deltas say: from the last one down to one.
+// upper is the upper bound that later deltas set. Spans adds deltas to it, from the last one backward.
 type upper struct {
-	limit time.Time // by when all of these happened; zero if there are none yet
-	order time.Time // the earliest time that one of them is shown with, if it is proved
+	limit time.Time // the earliest time by which one of these deltas had happened; zero if there is no delta yet
+	order time.Time // the earliest observed or proved time of these deltas
 }
 
-// add takes one more delta into account.
+// add adds one delta to the bound.
 func (u *upper) add(d *Delta) {
 	u.limit, u.order = earlier(u.limit, d.Observed), earlier(u.order, d.Observed)
 	if proved := d.proved(); !proved.IsZero() {
@@ -65,7 +66,7 @@ func (u *upper) add(d *Delta) {
 	}
 }
 
-// within ends a span that has its begin, and moves the estimate into it.
+// within sets the end of a span whose beginning is set, and moves the estimate into the span.
 func (s *Span) within(d *Delta, after *upper, began time.Time) {
 	order := earlier(after.order, d.Observed)
 	after.add(d)
@@ -78,7 +79,7 @@ func (s *Span) within(d *Delta, after *upper, began time.Time) {
 	s.Estimate = earlier(s.Estimate, s.NotAfter)
 }
 
-// earlier gives the earlier time. Zero stands for no bound.
+// earlier returns the earlier time. A zero a is no bound.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

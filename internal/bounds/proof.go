@@ -10,15 +10,17 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Created is the proof of a first version that a watch brought: its creationTimestamp. It is zero if there is none.
+// Created returns the proved time of a first version that came from a watch: its creationTimestamp. It returns zero if there
+// is none.
 func Created(doc patch.Doc) time.Time { return read(doc).CreationTimestamp.UTC() }
 
-// Changed is the proof of a version that a watch brought right after another: the newest time that it set. It is zero if there is none.
+// Changed returns the proved time of a version that came from a watch directly after another version: the newest time that
+// it set. It returns zero if there is none.
 func Changed(before, after patch.Doc) time.Time {
 	old, now := read(before), read(after)
 	proved := now.newest()
 	if !proved.After(old.newest()) {
-		proved = time.Time{} // A stale file may put back an earlier time.
+		proved = time.Time{} // A client that applies a stale file can restore an earlier time.
 	}
 	if old.DeletionTimestamp == nil && now.DeletionTimestamp != nil {
 		proved = times.Later(proved, now.requested())
@@ -26,7 +28,8 @@ func Changed(before, after patch.Doc) time.Time {
 	return proved.UTC()
 }
 
-// metadata is what says when something happened. A hand-written type: ObjectMeta would read the fields of each entry too.
+// metadata holds the fields that prove a time. The type is hand-written, because decoding ObjectMeta would also decode each
+// managed field.
 type metadata struct {
 	CreationTimestamp          metav1.Time
 	DeletionTimestamp          *metav1.Time
@@ -34,7 +37,7 @@ type metadata struct {
 	ManagedFields              []struct{ Time metav1.Time }
 }
 
-// read gives what can be read: an object that is not as Kubernetes makes them proves nothing.
+// read decodes the metadata of doc. If the metadata is malformed, read returns the zero value, which proves nothing.
 func read(doc patch.Doc) (m metadata) {
 	text, ok := patch.Get(doc, "/metadata")
 	if !ok || json.Unmarshal(text, &m) != nil {
@@ -43,7 +46,7 @@ func read(doc patch.Doc) (m metadata) {
 	return m
 }
 
-// newest is the latest time of an entry; creation counts, because an object without entries has that.
+// newest returns the latest time of the managed fields, or the creation time if it is later or there are no managed fields.
 func (m *metadata) newest() time.Time {
 	newest := m.CreationTimestamp.Time
 	for i := range m.ManagedFields {
@@ -52,7 +55,7 @@ func (m *metadata) newest() time.Time {
 	return newest
 }
 
-// requested is when the object was asked to end: deletionTimestamp lies in the future by the grace period.
+// requested returns the time of the delete request: deletionTimestamp is later by the grace period.
 func (m *metadata) requested() time.Time {
 	return m.DeletionTimestamp.Add(-time.Duration(m.DeletionGracePeriodSeconds) * time.Second)
 }
