@@ -18,17 +18,17 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Comparison holds what is different between two instants. Of the objects of the first, it keeps the last version compressed until the
-// second has been read; of those of the second, only what is different.
+// A Comparison holds the differences between two instants. It keeps the objects of the first instant compressed until it has
+// read the second. It keeps only those objects of the second that are different.
 type Comparison struct {
-	// OnlyBookkeeping is how many objects Result left out, because nothing but bookkeeping is different in them.
+	// OnlyBookkeeping counts the objects that Result excluded, because only bookkeeping fields differ.
 	OnlyBookkeeping int
 
 	rec    *history.Record
-	told   Hooks
+	hooks  Hooks
 	choice Choice
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects the fields below
 	before map[int64]*Side
 	after  map[int64]*Side
 	broken map[int64]*history.DamagedError
@@ -41,25 +41,26 @@ type Side struct {
 	packed         []byte // s2
 }
 
-// A Choice says which objects count.
+// A Choice selects the objects that count.
 type Choice struct {
-	// Has reports whether an object was asked for. It is called from several goroutines.
+	// Has reports whether the caller requested an object. Several goroutines call it.
 	Has func(resource schema.GroupResource, name string) bool
-	// Selects reports whether an object is selected by what it is at one of the instants. It is called from several goroutines.
+	// Selects reports whether an object's content at one of the instants is selected. Several goroutines call it.
 	Selects func(patch.Doc) bool
 }
 
-// Hooks get what a comparison has to tell while it goes on.
+// Hooks receive notes and progress while a comparison runs.
 type Hooks struct {
-	// Notes gets what is to be known of the record at one of the instants.
+	// Notes receives the notes about the record at one of the instants.
 	Notes func([]history.Note)
-	// Progress begins to tell how far a reading is, which has a title. end is called when it is over.
-	Progress func(title string) (tell func(history.Progress), end func())
+	// Progress starts the progress of one reading, which has a title. The Comparison calls update with the state, and end
+	// when the reading is over.
+	Progress func(title string) (update func(history.Progress), end func())
 }
 
-// New compares nothing yet: Read does. Only objects that the choice selects at either instant count.
-func New(rec *history.Record, choice Choice, told Hooks) *Comparison {
-	return &Comparison{rec: rec, told: told, choice: choice, before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
+// New returns an empty Comparison; Read fills it. Only objects that the choice selects at either instant count.
+func New(rec *history.Record, choice Choice, hooks Hooks) *Comparison {
+	return &Comparison{rec: rec, hooks: hooks, choice: choice, before: map[int64]*Side{}, after: map[int64]*Side{}, broken: map[int64]*history.DamagedError{}}
 }
 
 func pack(o *history.Object) *Side {
@@ -75,7 +76,7 @@ func (s *Side) doc() (patch.Doc, error) {
 	return s2.Decode(nil, s.packed)
 }
 
-// Read compares the objects of a scope.
+// Read compares the objects of a scope at the two points.
 func (c *Comparison) Read(ctx context.Context, from, to history.Point, scope history.Scope) error {
 	first := func(o history.Object) error {
 		s := pack(&o)
@@ -108,9 +109,9 @@ func (c *Comparison) second(o history.Object) error {
 }
 
 func (c *Comparison) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
-	tell, end := c.told.Progress("rebuilding the cluster at " + point.Instant.String())
+	update, end := c.hooks.Progress("rebuilding the cluster at " + point.Instant.String())
 	defer end()
-	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: tell}, func(o history.Object) error {
+	stats, err := c.rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: c.noteDamage, Progress: update}, func(o history.Object) error {
 		if !c.choice.Has(o.Stream.GroupResource(), o.Name) {
 			return nil
 		}
@@ -119,7 +120,7 @@ func (c *Comparison) rebuild(ctx context.Context, point history.Point, scope his
 	if err != nil {
 		return err
 	}
-	c.told.Notes(stats.Notes)
+	c.hooks.Notes(stats.Notes)
 	return nil
 }
 
@@ -132,7 +133,7 @@ func (c *Comparison) noteDamage(d *history.DamagedError) {
 	c.broken[d.ObjectID] = d
 }
 
-// Damage is what could not be compared.
+// Damage returns an error for each object that could not be compared, in the order of seq.
 func (c *Comparison) Damage() error {
 	all := make([]*history.DamagedError, 0, len(c.broken))
 	for _, d := range c.broken {
@@ -146,21 +147,21 @@ func (c *Comparison) Damage() error {
 	return errors.Join(errs...)
 }
 
-// Difference is one object that is not the same at both instants.
+// Difference is one object that differs between the two instants.
 type Difference struct {
 	Change        string // added, removed, changed
 	Recreated     bool
 	Before, After *Side
 }
 
-// The outcome for an object.
+// The values of Difference.Change.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// Object is the object as far as it can be named at all.
+// Object returns the object at the second instant, or at the first if it was removed.
 func (d *Difference) Object() *history.Object {
 	if d.After != nil {
 		return &d.After.Object
@@ -168,7 +169,7 @@ func (d *Difference) Object() *history.Object {
 	return &d.Before.Object
 }
 
-// Docs are the object at both instants, nil where there was none.
+// Docs returns the object at both instants, nil if it did not exist at one.
 func (d *Difference) Docs() (before, after patch.Doc, err error) {
 	if before, err = d.Before.doc(); err == nil {
 		after, err = d.After.doc()
@@ -176,7 +177,7 @@ func (d *Difference) Docs() (before, after patch.Doc, err error) {
 	return before, after, err
 }
 
-// Result gives the differences by resource, namespace and name.
+// Result returns the differences, sorted by resource, namespace and name.
 func (c *Comparison) Result(allFields bool) ([]Difference, error) {
 	var found []Difference
 	for id, before := range c.before {
@@ -204,8 +205,8 @@ func (c *Comparison) Result(allFields bool) ([]Difference, error) {
 	return kept, nil
 }
 
-// kept leaves out objects that could not be read at one of the instants or are not selected, and differences in bookkeeping
-// only.
+// kept returns the differences that count. It excludes objects that could not be read at one of the instants, objects that
+// are not selected, and differences of only bookkeeping fields.
 func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference, err error) {
 	selected, wanted := make([]bool, len(found)), make([]bool, len(found))
 	err = Each(found, func(i int, before, after patch.Doc) error {
@@ -226,11 +227,11 @@ func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference
 	return kept, err
 }
 
-// stretch is how many differences a goroutine takes at a time.
+// stretch is the number of differences that a goroutine handles at a time.
 const stretch = 64
 
-// Each looks at differences on as many goroutines as there are processors, each once and in no order. It gets the place of one,
-// and the object at both instants. It ends with the first error.
+// Each calls look once for each difference, in no order, with the index of the difference and the object at both instants.
+// It runs as many goroutines as there are processors. It returns the first error.
 func Each(all []Difference, look func(i int, before, after patch.Doc) error) error {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -251,7 +252,8 @@ func Each(all []Difference, look func(i int, before, after patch.Doc) error) err
 	return group.Wait()
 }
 
-// markRecreated finds what was removed and added under one name. They stand side by side.
+// markRecreated marks an object that was removed and added again under one name. Both differences are adjacent in the sorted
+// list.
 func markRecreated(sorted []Difference) {
 	for i := 1; i < len(sorted); i++ {
 		a, b := &sorted[i-1], &sorted[i]

@@ -53,7 +53,7 @@ const (
 	outputStat    = "stat"
 )
 
-// Exit codes of diff, as diff(1) has them.
+// Exit codes of diff, like diff(1).
 const (
 	exitDifferent = 1
 	exitTrouble   = 2
@@ -78,7 +78,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 		Long:    diffLong,
 		Example: fmt.Sprintf(diffExample, e.Command),
 		RunE:    func(cmd *cobra.Command, args []string) error { return trouble(d.run(cmd, args)) },
-		// Else a wrong setting would end with 1, which says that there are differences.
+		// Without this, a wrong setting would end with 1, which means that there are differences.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return trouble(e.Load(cmd)) },
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return trouble(env.MistakenFlag(cmd, err)) })
@@ -94,7 +94,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// trouble gives an error the exit code that does not mean that something is different.
+// trouble gives an error exit code 2, because 1 means that there are differences.
 func trouble(err error) error {
 	var exit *env.ExitError
 	if err == nil || errors.As(err, &exit) {
@@ -184,7 +184,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 		return false, err
 	}
 	chosen, labels := selector.NewChosen(targets), known.Labels{}
-	var noting sync.Mutex // held while labels notes what an object has
+	var noting sync.Mutex // protects labels
 	choice := compare.Choice{Has: chosen.Has, Selects: func(doc patch.Doc) bool {
 		noting.Lock()
 		defer noting.Unlock()
@@ -215,12 +215,13 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	return different, errors.Join(c.Damage(), chosen.Missing("at either instant"))
 }
 
-func (d *diffCommand) progress(title string) (tell func(history.Progress), end func()) {
+func (d *diffCommand) progress(title string) (update func(history.Progress), end func()) {
 	p := d.env.Progress(title)
-	return p.Tell, p.End
+	return p.Update, p.End
 }
 
-// begin is the one instant. Before the record began there is nothing to compare with: the first instant of the record stands for it.
+// begin resolves the first instant. If it is before the record began, begin returns the first instant of the record, and
+// prints a note.
 func (d *diffCommand) begin(ctx context.Context, rec *env.Record, scope history.Scope) (history.Point, error) {
 	from, err := rec.Resolve(ctx, d.fromInstant, scope)
 	var before *history.BeforeRecordError
@@ -231,7 +232,7 @@ func (d *diffCommand) begin(ctx context.Context, rec *env.Record, scope history.
 	return rec.Resolve(ctx, history.AtSeq(before.FirstSeq), scope)
 }
 
-// targets are what is compared, by the names that it had at the later instant.
+// targets returns the resources and objects to compare, by their names at the second instant.
 func (d *diffCommand) targets(ctx context.Context, rec *env.Record, args []string, namespace string) ([]resource.Target, error) {
 	at, _, err := d.env.TimeOf(ctx, rec, d.toInstant)
 	if err != nil {
