@@ -1,4 +1,4 @@
-// Package docs writes the parts of the documentation that the code knows better: the tables of metrics and settings.
+// Package docs generates the parts of the documentation that come from the code: the tables of metrics and settings.
 package docs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// Generate puts the tables between their marks in the text of docs/reference.md.
+// Generate inserts the tables between their marks into the text of docs/reference.md.
 func Generate(page []byte) ([]byte, error) {
 	page, err := replace(page, "metrics", metrics())
 	if err != nil {
@@ -21,7 +21,7 @@ func Generate(page []byte) ([]byte, error) {
 	return replace(page, "settings", settings())
 }
 
-// replace puts rows below the table head that stands between <!-- name … --> and <!-- /name -->.
+// replace inserts rows below the table head between the marks <!-- name … --> and <!-- /name -->.
 func replace(page []byte, name string, rows []string) ([]byte, error) {
 	begin := bytes.Index(page, []byte("<!-- "+name))
 	end := bytes.Index(page, []byte("<!-- /"+name+" -->"))
@@ -39,7 +39,7 @@ func replace(page []byte, name string, rows []string) ([]byte, error) {
 	return append(out, page[end:]...), nil
 }
 
-// metrics are our own; what the Go runtime and the process collectors add is theirs to document.
+// metrics returns the rows of the program's own metrics. The Go runtime and the process collectors document theirs.
 func metrics() []string {
 	var rows []string
 	for _, d := range telemetry.Describe() {
@@ -59,7 +59,7 @@ func settings() []string {
 	return rows
 }
 
-// defaultOf leaves out what depends on who runs the program.
+// defaultOf returns the default of a flag, without values that depend on the user.
 func defaultOf(f *pflag.Flag) string {
 	switch {
 	case f.Name == "data-dir":

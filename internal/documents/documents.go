@@ -9,41 +9,43 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// A Server says what it is.
+// A Server returns its documents. have holds the hash of each document that the caller has already, by path; such a document
+// has a nil Body.
 type Server interface {
 	Documents(ctx context.Context, have map[string]string) ([]kube.Document, error)
 }
 
-// A Record takes documents. A nil body says that a path is served no more.
+// A Record stores documents. A nil body means that the server no longer serves the path.
 type Record interface {
 	RecordServer(ctx context.Context, path string, body []byte) error
 	ServerPaths() []string
 }
 
-// Follower records what a server says of itself.
+// Follower records the documents of a server.
 type Follower struct {
 	Server  Server
 	Record  Record
-	Release func(version []byte) // is told of /version
+	Release func(version []byte) // receives each new body of /version
 	Log     *slog.Logger
 
 	changed chan struct{}
 }
 
-// NewFollower makes a follower. Its fields are set before Run.
+// NewFollower returns a follower. Set its fields before Run.
 func NewFollower(log *slog.Logger) *Follower {
 	return &Follower{Log: log, changed: make(chan struct{}, 1)}
 }
 
-// every is how often the server is asked what it says of itself when nothing suggests that it changed.
+// every is the interval of reads while no resource changes.
 const every = 10 * time.Minute
 
-// settle is when it is asked again after something changed: a server publishes discovery and OpenAPI of a new
-// definition some seconds after it serves it, one after the other.
+// settle holds the pauses between reads after a change. A server publishes discovery and OpenAPI of a new definition some
+// seconds after it serves the resource, one after the other.
 var settle = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 
-// Run records discovery, version and OpenAPI whenever they change: at the start, whenever resources come and go,
-// and now and then. A server that does not answer is asked again later; its documents are not deltas, so nothing is a gap.
+// Run records discovery, version and OpenAPI if they changed. It reads them at the start, after resources come or go, and at
+// least every eleven minutes. If a server does not answer, Run logs it and retries later. The documents are not deltas, so
+// Run opens no gap. Run returns when ctx ends.
 func (f *Follower) Run(ctx context.Context) error {
 	have := map[string]string{}
 	for round := 0; ; round++ {
@@ -70,7 +72,7 @@ func pause(round int) time.Duration {
 	return every + rand.N(every/10)
 }
 
-// record records what have does not hold, and notes it there.
+// record records the documents that have does not hold, and adds their hashes to have.
 func (f *Follower) record(ctx context.Context, have map[string]string) error {
 	documents, err := f.Server.Documents(ctx, have)
 	for _, d := range documents {
@@ -91,7 +93,7 @@ func (f *Follower) record(ctx context.Context, have map[string]string) error {
 	return f.recordUnserved(ctx, documents, have)
 }
 
-// recordUnserved notes what the server does not say any more. It needs all that the server says.
+// recordUnserved records which paths the server no longer serves. It needs the complete list of the server's documents.
 func (f *Follower) recordUnserved(ctx context.Context, documents []kube.Document, have map[string]string) error {
 	served := map[string]bool{}
 	for _, d := range documents {
@@ -109,10 +111,10 @@ func (f *Follower) recordUnserved(ctx context.Context, documents []kube.Document
 	return nil
 }
 
-// Changed has the server asked what it says of itself now.
+// Changed makes Run read the documents now.
 func (f *Follower) Changed() {
 	select {
 	case f.changed <- struct{}{}:
-	default: // It has been told already.
+	default: // Run has a pending signal.
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// The effect of a change on the value at its path.
+// The operations of a change on the value at its path.
 const (
 	OpAdd     = "add"
 	OpRemove  = "remove"
@@ -15,15 +15,16 @@ const (
 	OpReorder = "reorder" // the same elements of an array, in another order
 )
 
-// Change is one thing that is different between two versions of an object.
+// Change is one difference between two versions of an object.
 type Change struct {
 	Op       string
-	Path     Path      // in the newer version; the last step of what was removed, in the older one
-	Old, New patch.Doc // nil where there is no value
+	Path     Path      // in the newer version; the last step of a removed value is that of the older version
+	Old, New patch.Doc // nil if there is no value
 }
 
-// Changes gives what turned one version into the next, in the order of the text. Elements of arrays are followed by what names
-// them, not by their place. A nil version is one that does not exist. It gives nothing if, and only if, the two are equal.
+// Changes returns the changes from one version to the next, in the order of the text. It matches elements of arrays by their
+// name, not by their place. A nil version is one that does not exist. Changes returns nil if, and only if, the two versions
+// are equal.
 func Changes(before, after patch.Doc) []Change {
 	switch {
 	case before == nil && after == nil:
@@ -38,7 +39,7 @@ func Changes(before, after patch.Doc) []Change {
 	return c.found
 }
 
-// comparison collects the changes. Paths are extended with slices.Concat, never in place: changes keep them.
+// comparison collects the changes. Changes keep their paths, so paths are extended with slices.Concat, never in place.
 type comparison struct{ found []Change }
 
 func (c *comparison) add(op string, at Path, before, after patch.Doc) {
@@ -57,7 +58,7 @@ func (c *comparison) values(at Path, before, after patch.Doc) {
 	}
 }
 
-// objects merges two lists of members that are sorted by key.
+// objects compares two lists of members, which are sorted by key.
 func (c *comparison) objects(at Path, before, after patch.Doc) {
 	old, now := members(before), members(after)
 	for len(old) > 0 || len(now) > 0 {
@@ -84,7 +85,7 @@ func (c *comparison) arrays(at Path, before, after patch.Doc) {
 	c.unnamed(at, old, now)
 }
 
-// named compares elements that have names: the order is told apart from the content.
+// named compares elements that have names. It reports a change of the order separately from changes of the content.
 func (c *comparison) named(at Path, key string, before, after patch.Doc) {
 	old, now := members(before), members(after)
 	places := make(map[string]int, len(old))
@@ -117,11 +118,11 @@ func (c *comparison) named(at Path, key string, before, after patch.Doc) {
 	}
 }
 
-// maxTable bounds the table of a longest common subsequence, in cells: arrays of 500 by 500 different elements. Longer ones are
-// compared place by place.
+// maxTable bounds the table of a longest common subsequence, in cells: arrays of 500 by 500 different elements. Longer
+// arrays are compared place by place.
 const maxTable = 250_000
 
-// unnamed compares elements that only their text tells apart.
+// unnamed compares elements without names, by their text.
 func (c *comparison) unnamed(at Path, old, now []member) {
 	start := 0
 	for start < len(old) && start < len(now) && bytes.Equal(old[start].value, now[start].value) {
@@ -139,7 +140,7 @@ func (c *comparison) unnamed(at Path, old, now []member) {
 	c.stretch(at, old, now, i, oldEnd, j, newEnd)
 }
 
-// stretch compares what lies between two common elements, place by place.
+// stretch compares the elements between two common elements, place by place.
 func (c *comparison) stretch(at Path, old, now []member, i, oldEnd, j, newEnd int) {
 	for ; i < oldEnd && j < newEnd; i, j = i+1, j+1 {
 		c.values(at.index(j), old[i].value, now[j].value)
@@ -152,7 +153,7 @@ func (c *comparison) stretch(at Path, old, now []member, i, oldEnd, j, newEnd in
 	}
 }
 
-// common gives the places of a longest common subsequence.
+// common returns the index pairs of a longest common subsequence. It returns nil if the table would exceed maxTable.
 func common(old, now []member) [][2]int {
 	if len(old)*len(now) == 0 || len(old)*len(now) > maxTable {
 		return nil
@@ -183,10 +184,11 @@ func common(old, now []member) [][2]int {
 	return pairs
 }
 
-// identities are the members by which Kubernetes names the elements of its lists, most telling first.
+// identities are the members by which Kubernetes names the elements of its lists, the most specific first.
 var identities = []string{"name", "type", "key", "uid", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "id"}
 
-// identity gives the member that names each element of all arrays, and no two of one; "" if there is none.
+// identity returns the member that gives each element of all arrays a name, unique within its array. It returns "" if there
+// is none.
 func identity(arrays ...[]member) string {
 	if !slices.ContainsFunc(arrays, func(a []member) bool { return len(a) > 0 }) {
 		return ""
@@ -211,7 +213,7 @@ func names(array []member, key string) bool {
 	return true
 }
 
-// name is what an element is called by a member of it; "" if it is not.
+// name returns the value of the member key of an element; "" if it is missing, null or not a scalar.
 func name(element patch.Doc, key string) string {
 	if !isObject(element) {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// JSON is one change.
+// JSON is one change in the JSON form of the program's output.
 type JSON struct {
 	Op      string          `json:"op"`
 	Path    string          `json:"path"`
@@ -15,7 +15,7 @@ type JSON struct {
 	New     json.RawMessage `json:"new,omitempty"`
 }
 
-// JSONOf gives changes in the form in which they are printed as JSON.
+// JSONOf converts changes to their JSON form.
 func JSONOf(all []Change) []JSON {
 	out := make([]JSON, 0, len(all))
 	for _, c := range all {
@@ -24,7 +24,7 @@ func JSONOf(all []Change) []JSON {
 	return out
 }
 
-// Raw gives a value as JSON that every reader takes: what is not UTF-8 is replaced.
+// Raw returns a value as JSON that every reader accepts: U+FFFD replaces bytes that are not UTF-8.
 func Raw(value patch.Doc) json.RawMessage {
 	if value == nil {
 		return nil

@@ -11,10 +11,10 @@ type step struct {
 	member string // of an object
 	place  int    // of an element, -1 for a member
 	key    string // member that names the element, "" for none
-	name   string // what it is called
+	name   string // name of the element
 }
 
-// Path leads from an object to a value in it.
+// Path is the way from an object to a value in it.
 type Path []step
 
 func (p Path) key(member string) Path {
@@ -27,7 +27,8 @@ func (p Path) element(place int, key, name string) Path {
 	return slices.Concat(p, Path{{place: place, key: key, name: name}})
 }
 
-// String is how people write it: spec.containers[web].ports[port=80].name, metadata.labels[app.kubernetes.io/name].
+// String returns the path as users write it: spec.containers[web].ports[port=80].name,
+// metadata.labels[app.kubernetes.io/name].
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -43,10 +44,10 @@ func (p Path) String() string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// Under reports whether the path is that of a member of the object, or below it.
+// Under reports whether the path is at or below a top-level member of the object.
 func (p Path) Under(member string) bool { return len(p) > 0 && p[0].place < 0 && p[0].member == member }
 
-// Pointer is the path as RFC 6901 has it.
+// Pointer returns the path as a JSON pointer (RFC 6901).
 func (p Path) Pointer() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -67,7 +68,7 @@ func plain(member string) bool {
 	})
 }
 
-// inBrackets is what stands between brackets. It has quotes only where it would be read as something else.
+// inBrackets returns the text between brackets. It quotes the name only if a reader could take it for something else.
 func inBrackets(name string) string {
 	if name == "" || name == "*" || IsNumber(name) || strings.ContainsFunc(name, func(r rune) bool { return strings.ContainsRune(`[]'"\=`, r) || r < ' ' }) {
 		return strconv.Quote(name)

@@ -8,8 +8,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Paths gives the path of each scalar of an object as a pattern for --path: in order, each once, without bookkeeping. An element of a
-// list comes by what names it, if anything does, and as [*].
+// Paths returns the path of each scalar of an object as a pattern for --path, sorted, without duplicates and bookkeeping. An
+// element of a list has two paths: one with its name, if it has one, and one with [*].
 func Paths(doc patch.Doc) []string {
 	var w pathWalk
 	w.below("", doc)
@@ -40,7 +40,7 @@ func (w *pathWalk) below(at string, value patch.Doc) {
 	}
 }
 
-// memberStep is how a path goes on to a member of an object.
+// memberStep returns the step of a path to a member of an object.
 func memberStep(member string) string {
 	if plain(member) {
 		return "." + member
@@ -48,10 +48,10 @@ func memberStep(member string) string {
 	return "[" + inBrackets(member) + "]"
 }
 
-// placeStep is how a path goes on to an element that nothing names.
+// placeStep returns the step of a path to an element without a name.
 func placeStep(place int) string { return "[" + strconv.Itoa(place) + "]" }
 
-// namedStep is how a path goes on to an element that a member of it names.
+// namedStep returns the step of a path to an element that its member key names.
 func namedStep(key, name string) string {
 	if IsNumber(name) {
 		return "[" + key + "=" + name + "]"

@@ -10,26 +10,26 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Pattern selects values by where they stand, as --path gives it: dotted, such as spec.containers[*].image, or a JSON pointer,
-// such as /spec/containers/*/image. Values below a selected value are selected with it.
+// Pattern selects values by their path, as in --path: dotted, such as spec.containers[*].image, or a JSON pointer, such as
+// /spec/containers/*/image. A Pattern also selects all values below a selected value.
 type Pattern struct {
 	text  string
 	steps []wanted
 }
 
-// wanted is what one step of a path must be.
+// wanted is the condition for one step of a path.
 type wanted struct {
 	any  bool
-	key  string // an element by a member of it: key=name
-	name string // a member's key, what names an element, or its place
-	// place is false where the text is quoted: then digits are a name.
+	key  string // the member that names the element: key=name
+	name string // the key of a member, or the name or the place of an element
+	// place is false if the text is quoted: then digits are a name.
 	place bool
 }
 
 const patternForms = "use a form like spec.replicas, spec.containers[*].image, spec.containers[web].env[name=MODE], " +
 	"metadata.labels[app.kubernetes.io/name], or as a JSON pointer, /spec/containers/0/image"
 
-// ParsePattern reads one. The error says how one is written.
+// ParsePattern parses a pattern. The error shows the forms of a pattern.
 func ParsePattern(text string) (Pattern, error) {
 	p := Pattern{text: text}
 	var err error
@@ -61,7 +61,7 @@ func pointerSteps(text string) ([]wanted, error) {
 }
 
 func dottedSteps(text string) ([]wanted, error) {
-	// A leading dot, as in jq and kubectl's JSONPath, says nothing more.
+	// A leading dot, as in jq and kubectl's JSONPath, has no meaning.
 	rest := strings.TrimPrefix(text, ".")
 	if rest == "" {
 		return nil, fmt.Errorf("it is empty")
@@ -86,7 +86,7 @@ func dottedSteps(text string) ([]wanted, error) {
 	return steps, nil
 }
 
-// dotted reads a member's key up to the next dot or bracket; \. is a dot in it.
+// dotted parses a member's key up to the next dot or bracket. In the key, \. is a dot.
 func dotted(rest string) (wanted, string, error) {
 	var b strings.Builder
 	i := 0
@@ -107,7 +107,7 @@ func dotted(rest string) (wanted, string, error) {
 	return wanted{any: b.String() == "*", name: b.String()}, rest[i:], nil
 }
 
-// bracketed reads [*], [3], [name], ["name"], ['name'] and [key=name].
+// bracketed parses [*], [3], [name], ["name"], ['name'] and [key=name].
 func bracketed(rest string) (wanted, string, error) {
 	if len(rest) > 1 && (rest[1] == '"' || rest[1] == '\'') {
 		return bracketedQuote(rest)
@@ -153,7 +153,7 @@ func bracketedQuote(rest string) (wanted, string, error) {
 	return wanted{name: inner}, rest[end+2:], nil
 }
 
-// matches reports whether a step of a path, whose value is given where it is known, is wanted.
+// matches reports whether a step of a path meets the condition. value is the value at the step, nil if it is not known.
 func (w wanted) matches(s step, value patch.Doc) bool {
 	switch {
 	case w.any:
@@ -167,13 +167,13 @@ func (w wanted) matches(s step, value patch.Doc) bool {
 	}
 }
 
-// Covers reports whether a change is at or below a place that the pattern points to.
+// Covers reports whether a change is at or below the pattern's path.
 func (p Pattern) Covers(c Change) bool {
 	return len(p.steps) <= len(c.Path) && p.matchesStart(c.Path[:len(p.steps)], c)
 }
 
-// SelectFrom takes from some changes the parts at which the pattern points. A change below it stays as it is; one above it is
-// cut down to the values there.
+// SelectFrom returns the parts of changes that the pattern selects. It keeps a change below the pattern's path unchanged. It
+// cuts a change above that path down to the selected values.
 func (p Pattern) SelectFrom(all []Change) []Change {
 	var found []Change
 	for _, c := range all {
@@ -191,10 +191,11 @@ func (p Pattern) SelectFrom(all []Change) []Change {
 	return found
 }
 
-// namesMember reports whether the pattern names a member of metadata, status or the like. If not, nobody asked for bookkeeping.
+// namesMember reports whether the pattern names a member of metadata, status or the like. If not, the user did not request
+// bookkeeping.
 func (p Pattern) namesMember() bool { return len(p.steps) > 1 && !p.steps[0].any && !p.steps[1].any }
 
-// ParsePatterns reads several patterns.
+// ParsePatterns parses several patterns.
 func ParsePatterns(texts []string) (all []Pattern, err error) {
 	for _, text := range texts {
 		p, err := ParsePattern(text)
@@ -206,7 +207,7 @@ func ParsePatterns(texts []string) (all []Pattern, err error) {
 	return all, nil
 }
 
-// SelectAll gives what lies where any of the patterns points, each change once.
+// SelectAll returns the changes that any of the patterns selects, each once.
 func SelectAll(patterns []Pattern, all []Change) (found []Change) {
 	for _, p := range patterns {
 		for _, c := range p.SelectFrom(all) {
@@ -218,8 +219,8 @@ func SelectAll(patterns []Pattern, all []Change) (found []Change) {
 	return found
 }
 
-// Elements removes from the result of SelectFrom the elements that came or went with their list. A first status is no change of
-// its contents.
+// Elements removes list elements from the result of SelectFrom that were added or removed together with their list. So a
+// first status does not count as a change of the elements in it.
 func Elements(all, selected []Change) []Change {
 	return slices.DeleteFunc(selected, func(c Change) bool {
 		return slices.ContainsFunc(all, func(whole Change) bool {
@@ -232,7 +233,7 @@ func Elements(all, selected []Change) []Change {
 func (p Pattern) matchesStart(start Path, c Change) bool {
 	for i, s := range start {
 		var value patch.Doc
-		if i == len(c.Path)-1 { // only then are the change's values those of the step
+		if i == len(c.Path)-1 { // only for the last step are the change's values those of the step
 			if value = c.New; value == nil {
 				value = c.Old
 			}
@@ -244,7 +245,7 @@ func (p Pattern) matchesStart(start Path, c Change) bool {
 	return true
 }
 
-// narrow cuts a change down to what it did at the places that are wanted below its path.
+// narrow cuts a change down to its effect on the wanted values below its path.
 func narrow(c Change, below []wanted) []Change {
 	old, now := selected(c.Path, c.Old, below), selected(c.Path, c.New, below)
 	var found []Change
@@ -265,7 +266,7 @@ func narrow(c Change, below []wanted) []Change {
 	return found
 }
 
-// selected gives the values that are wanted below a value, as additions.
+// selected returns the wanted values below a value, as additions.
 func selected(at Path, value patch.Doc, below []wanted) []Change {
 	if value == nil {
 		return nil

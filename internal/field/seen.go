@@ -8,16 +8,17 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// seenMost is how many documents are looked at: the paths of more say little more.
+// seenMost bounds the number of documents that Seen reads: more documents add few new paths.
 const seenMost = 50
 
-// Seen are the paths of some documents in which --path found nothing. They say what was perhaps meant. The zero value has seen none.
+// Seen holds the paths of documents in which --path found nothing. From them, Hint suggests the path that the user perhaps
+// meant. The zero value is empty.
 type Seen struct {
-	paths     map[string]bool // of whole members, too
+	paths     map[string]bool // also paths of objects and arrays
 	documents int
 }
 
-// Add notes the paths of a document, if it is one of the first.
+// Add adds the paths of a document, up to seenMost documents.
 func (s *Seen) Add(doc patch.Doc) {
 	if doc == nil || s.documents == seenMost {
 		return
@@ -36,7 +37,8 @@ func (s *Seen) Add(doc patch.Doc) {
 	}
 }
 
-// Hint says that no document had a path, and what was perhaps meant. It says nothing of a path that a document had, or if it has seen no document.
+// Hint returns a note that no document has a path, with a suggestion if there is one. It returns "" if a document has the
+// path, or if Seen is empty.
 func (s *Seen) Hint(path string) string {
 	path = strings.TrimPrefix(path, ".")
 	if s.documents == 0 || s.paths[path] {
@@ -51,7 +53,7 @@ func (s *Seen) Hint(path string) string {
 		return text + fmt.Sprintf("; did you mean %s?", like)
 	}
 	if strings.Contains(path, "[") {
-		return "" // it may be written in another way than here
+		return "" // the user may write the path in another form than Paths does
 	}
 	return text
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Values are compared as canonical text: equal values have equal bytes. So most of two versions is skipped without parsing.
-// Nothing is lost that a decoder would change, such as large numbers or text that is not UTF-8.
+// Values are compared as canonical text: equal values have equal bytes. So a comparison skips most of two versions without
+// parsing. It also loses nothing that a decoder would change, such as large numbers or text that is not UTF-8.
 
-// member is one member of an object, or one element of an array, whose key is "".
+// member is one member of an object, or one element of an array. The key of an element is "".
 type member struct {
 	key   string
 	value patch.Doc
@@ -24,8 +24,8 @@ func isArray(doc patch.Doc) bool  { return len(doc) > 0 && doc[0] == '[' }
 // IsScalar reports whether a value is neither an object nor an array.
 func IsScalar(doc patch.Doc) bool { return !isObject(doc) && !isArray(doc) }
 
-// members gives what is directly in an object or array, in the order of the text; nothing for a scalar. The values share the
-// memory of doc.
+// members returns the direct members of an object or array, in the order of the text. It returns nothing for a scalar. The
+// values share the memory of doc.
 func members(doc patch.Doc) []member {
 	if IsScalar(doc) {
 		return nil
@@ -56,7 +56,7 @@ func members(doc patch.Doc) []member {
 	return found
 }
 
-// plainText is a string without its quotes, and the JSON text of any other value.
+// plainText returns a string without its quotes, and the JSON text of any other value.
 func plainText(value patch.Doc) string {
 	if plain, ok := patch.Unquote(value); ok {
 		return string(plain)
@@ -64,7 +64,7 @@ func plainText(value patch.Doc) string {
 	return string(value)
 }
 
-// Hidden reports whether a value is the keyed hash that stands for one which the record does not hold.
+// Hidden reports whether a value is a keyed hash, which replaces a value that the record does not hold.
 func Hidden(value patch.Doc) bool {
 	return len(value) > 0 && value[0] == '"' && strings.HasPrefix(plainText(value), "hmac-sha256:")
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// bookkeeping is what the server changes with every write, and says nothing about what was done.
+// bookkeeping lists the fields that the server changes with every write. They do not show what a client did.
 var bookkeeping = []string{"metadata.managedFields", "metadata.resourceVersion", "metadata.generation", "status.observedGeneration"}
 
-// isBookkeeping reports whether a change is at or below one of those.
+// isBookkeeping reports whether a change is at or below one of these fields.
 func isBookkeeping(c Change) bool {
 	if len(c.Path) < 2 || c.Path[0].place >= 0 || c.Path[1].place >= 0 {
 		return false
@@ -20,12 +20,13 @@ func isBookkeeping(c Change) bool {
 	return slices.Contains(bookkeeping, c.Path[0].member+"."+c.Path[1].member)
 }
 
-// Visible leaves bookkeeping out.
+// Visible returns the changes without bookkeeping.
 func Visible(all []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(all), isBookkeeping)
 }
 
-// Expanded splits a value that was added or removed whole, if that reads better: maps of scalars, such as labels.
+// Expanded splits an added or removed map of scalars, such as labels, into one change for each member. It keeps other
+// changes.
 func Expanded(all []Change) []Change {
 	var out []Change
 	for _, c := range all {
@@ -59,7 +60,7 @@ func (c Change) parts() []Change {
 	return out
 }
 
-// WithoutBookkeeping is an object without what the server changes with every write.
+// WithoutBookkeeping returns an object without the bookkeeping fields.
 func WithoutBookkeeping(doc patch.Doc) patch.Doc {
 	var steps bytes.Buffer
 	for _, name := range bookkeeping {

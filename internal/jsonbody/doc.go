@@ -1,5 +1,6 @@
-// Package jsonbody reads the JSON bodies of small requests that write, and refuses what is not understood.
+// Package jsonbody reads the JSON bodies of small write requests, and rejects bodies that it does not understand.
 //
-// Each body is one JSON object whose fields are all known, and each is there once. Else the answer is 400 with an example. A larger body is 413, so that no
-// client fills the memory. It knows no other package of this program, starts no goroutine and keeps nothing.
+// Each body must be one JSON object. Each field must be known, and occur once. If not, the answer is 400 with an example. A
+// larger body gets 413, so that no client fills the memory. The package imports no other package of this program, starts no
+// goroutine and keeps no state.
 package jsonbody

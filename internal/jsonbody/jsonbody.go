@@ -12,7 +12,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Read decodes the body of a request of at most limit bytes. The error is the answer, and shows the example.
+// Read decodes the body of a request of at most limit bytes. The error is the answer to the client, and contains the
+// example.
 func Read(w http.ResponseWriter, r *http.Request, limit int64, example string, into any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
@@ -30,7 +31,7 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64, example string, i
 	return nil
 }
 
-// NotAllowed is the answer to a method that is not among the allowed ones.
+// NotAllowed returns the answer to a request whose method is not allowed.
 func NotAllowed(w http.ResponseWriter, r *http.Request, resource schema.GroupResource, allowed string) error {
 	w.Header().Set("Allow", allowed)
 	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method))

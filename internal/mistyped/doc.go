@@ -1,2 +1,2 @@
-// Package mistyped says which word was perhaps meant by one that was mistyped. Both programs use it for what their users type.
+// Package mistyped suggests the word that a user perhaps meant. Both programs use it for words that users type.
 package mistyped

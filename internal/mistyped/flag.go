@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flag adds to the error of an unknown flag which flag was perhaps meant. It leaves any other error as it is.
+// Flag adds the flag that the user perhaps meant to the error of an unknown flag. It returns any other error unchanged.
 func Flag(flags *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -20,7 +20,7 @@ func Flag(flags *pflag.FlagSet, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	// A long flag after one dash is taken for letters.
+	// pflag reads a long flag after one dash as shorthand letters.
 	word := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName())
 	if like := Suggest(word, names); like != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, like)

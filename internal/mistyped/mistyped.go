@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Suggest gives the candidate that was meant. It gives "" if none is like the word.
+// Suggest returns the candidate that is most like the word, "" if none is like it.
 func Suggest(word string, candidates []string) string {
 	type near struct {
 		word     string
@@ -23,14 +23,14 @@ func Suggest(word string, candidates []string) string {
 	return slices.MinFunc(found, func(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.word, b.word)) }).word
 }
 
-// mostLetters is how many letters a slip gets wrong at most.
+// mostLetters is the maximum number of wrong letters in a slip.
 const mostLetters = 2
 
-// Near counts the letters that must be put in, taken out, changed, or swapped with the next. It says whether that is a slip. A slip is at
-// most a third of the word, and at most two letters.
+// Near returns how many letters of word must be inserted, removed, changed, or swapped with the next letter, to get
+// candidate. It also reports whether that is a slip: at most a third of the word, at least one, and at most two letters.
 func Near(word, candidate string) (distance int, slip bool) {
 	if distance = max(len(word)-len(candidate), len(candidate)-len(word)); distance > mostLetters {
-		return distance, false // at least so many, and words can be long
+		return distance, false // a lower bound of the distance; words can be long
 	}
 	rows := make([][]int, len(word)+1) // rows[i][j] compares the first i letters with the first j of the candidate
 	for i := range rows {

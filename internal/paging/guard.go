@@ -1,5 +1,5 @@
-// Package paging ends lists that a server would continue for ever. It does not read lists: a reader that follows the continue
-// tokens of a list asks a Guard about each.
+// Package paging stops lists that a server would continue without end. It does not read lists: the reader that follows the
+// continue tokens of a list passes each token to a Guard.
 package paging
 
 import (
@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// MaxPages is more than a list can have: pages of 500 objects would hold 50 million, and etcd holds 8 GiB.
+// MaxPages is more pages than a list can have: pages of 500 objects would hold 50 million objects, and etcd holds 8 GiB.
 const MaxPages = 100_000
 
-// A Guard knows the tokens of one list. The zero value is that of a list that begins. It is not safe for concurrent use.
+// A Guard holds the tokens of one list. The zero value is ready for a new list. A Guard is not safe for concurrent use.
 type Guard struct {
 	seen map[[sha256.Size]byte]struct{} // digests, because a server chooses how long its tokens are
 }
 
-// Next notes the token that continues the list. It is an error if the list would never end: the server gave this token
-// before, or there were too many.
+// Next adds the token that continues the list. It returns an error if the list would never end: the server repeated a token,
+// or the list has too many pages.
 func (g *Guard) Next(token string) error {
 	digest := sha256.Sum256([]byte(token))
 	if _, ok := g.seen[digest]; ok {

@@ -1,3 +1,3 @@
-// Package selection selects objects as an API server does by labelSelector and fieldSelector. It knows which fields a kind has,
-// and finds their values in the object's JSON.
+// Package selection selects objects like an API server, by labelSelector and fieldSelector. It knows the selectable fields
+// of a kind, and finds their values in the object's JSON.
 package selection

@@ -14,14 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Selector is what an API server takes as labelSelector and fieldSelector.
+// A Selector is a labelSelector and a fieldSelector of an API server.
 type Selector struct {
 	labels labels.Selector
 	fields fields.Selector
 }
 
-// New reads selectors for objects of a kind. definition gives its CustomResourceDefinition, nil if it has none. The errors
-// are the API server's.
+// New parses selectors for objects of a kind. definition returns its CustomResourceDefinition, nil if it has none. The
+// errors are the API server's.
 func New(label, field string, kind schema.GroupVersionKind, definition func() ([]byte, error)) (Selector, error) {
 	parsed, err := labels.Parse(label)
 	if err != nil {
@@ -42,7 +42,7 @@ func New(label, field string, kind schema.GroupVersionKind, definition func() ([
 	return s, err
 }
 
-// knownFields says which fields the server would have taken, and what it would have called them.
+// knownFields returns a function that maps the selectable fields to the server's names, and rejects the others.
 func knownFields(kind schema.GroupVersionKind, definition func() ([]byte, error)) (fields.TransformFunc, error) {
 	if legacyscheme.Scheme.Recognizes(kind) {
 		return func(name, value string) (string, string, error) {
@@ -91,10 +91,10 @@ func selectableFields(definition []byte, version string) []string {
 	return names
 }
 
-// EveryLabel reports whether the labels of an object do not matter.
+// EveryLabel reports whether the selector accepts all labels.
 func (s Selector) EveryLabel() bool { return s.labels == nil || s.labels.Empty() }
 
-// Labels are what the selector requires of labels.
+// Labels returns the requirements of the labelSelector.
 func (s Selector) Labels() labels.Requirements {
 	if s.labels == nil {
 		return nil
@@ -103,7 +103,7 @@ func (s Selector) Labels() labels.Requirements {
 	return all
 }
 
-// Matches reports whether an object is selected. The zero Selector selects every object.
+// Matches reports whether the selector matches an object. The zero Selector matches every object.
 func (s Selector) Matches(doc patch.Doc) bool {
 	if !s.EveryLabel() && !s.labels.Matches(labels.Set(StringsAt(doc, "/metadata/labels"))) {
 		return false
@@ -111,35 +111,35 @@ func (s Selector) Matches(doc patch.Doc) bool {
 	return s.fields == nil || s.fields.Empty() || s.fields.Matches(fieldsOf{doc})
 }
 
-// StringsAt is the map of strings at a JSON pointer; what is no string is left out.
+// StringsAt returns the map of strings at a JSON pointer, without members that are not strings.
 func StringsAt(doc patch.Doc, pointer string) map[string]string {
 	found := map[string]string{}
 	if value, ok := patch.Get(doc, pointer); ok {
-		_ = json.Unmarshal(value, &found) // A value that is no map of strings selects nothing.
+		_ = json.Unmarshal(value, &found) // a value that is not a map of strings matches nothing
 	}
 	return found
 }
 
-// fieldsOf looks fields up in an object as it was served.
+// fieldsOf reads fields from an object in its served form.
 type fieldsOf struct{ doc patch.Doc }
 
-// Has is part of fields.Fields.
+// Has implements fields.Fields.
 func (f fieldsOf) Has(string) bool { return true }
 
-// The API server's fields whose path is not their name, in the served versions.
+// The API server's fields whose path differs from their name, in the served versions.
 var fieldPaths = map[string][]string{
 	"source":             {"/source/component", "/reportingComponent", "/deprecatedSource/component", "/reportingController"},
 	"reportingComponent": {"/reportingComponent", "/reportingController"},
 	"status.successful":  {"/status/succeeded"},
-	"status.podIPs":      {}, // taken, and the server never finds a value
+	"status.podIPs":      {}, // the server accepts it, but never finds a value
 }
 
-// The server's value of a field that is not in the text: the zero of its type.
+// The server's values of fields that are not in the text: the zero values of their types.
 var fieldZeros = map[string]string{
 	"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0", "status.successful": "0",
 }
 
-// Get is part of fields.Fields.
+// Get implements fields.Fields.
 func (f fieldsOf) Get(name string) string {
 	pointers := fieldPaths[name]
 	if pointers == nil {
