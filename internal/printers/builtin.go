@@ -23,7 +23,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
 )
 
-// builtin has the printers of kube-apiserver, which take the internal version of an object.
+// builtin wraps the printers of kube-apiserver, which take the internal version of an object.
 type builtin struct {
 	generator *kubeprinters.HumanReadableGenerator
 }
@@ -32,7 +32,7 @@ func newBuiltin() *builtin {
 	return &builtin{generator: kubeprinters.NewTableGenerator().With(internalversion.AddHandlers)}
 }
 
-// style is that of a kind, if the printers know its version.
+// style returns the style of a kind, if the printers know its version.
 func (b *builtin) style(gvk schema.GroupVersionKind) (style, bool) {
 	if !legacyscheme.Scheme.Recognizes(gvk) {
 		return nil, false
@@ -73,7 +73,7 @@ func (s *builtinStyle) cells(doc []byte, shift func() time.Duration) ([]any, []m
 	return table.Rows[0].Cells, table.Rows[0].Conditions, nil
 }
 
-// decode leaves out managedFields, which no printer shows: they are half of what many objects have.
+// decode decodes an object without managedFields: no printer shows them, and they are half of the text of many objects.
 func (s *builtinStyle) decode(doc []byte) (runtime.Object, error) {
 	if short, err := patch.Set(doc, "/metadata/managedFields", patch.Doc("null")); err == nil {
 		doc = short
@@ -82,7 +82,7 @@ func (s *builtinStyle) decode(doc []byte) (runtime.Object, error) {
 	if err == nil || s.kind.Kind != "Secret" {
 		return object, err
 	}
-	// Values that were replaced by hashes are not base64. Only their number is shown.
+	// Hashes in place of values are not base64. The printer shows only the number of values.
 	if doc, err = withoutValues(doc); err != nil {
 		return nil, err
 	}

@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// defaultColumns are the API server's for definitions that name none.
+// defaultColumns are the columns that the API server uses for definitions without printer columns.
 var defaultColumns = []apiextensionsv1.CustomResourceColumnDefinition{{Name: ageColumn, Type: "date", JSONPath: ".metadata.creationTimestamp"}}
 
 type convertor interface {
 	ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error)
 }
 
-// custom prints by the printer columns of a definition.
+// custom makes cells from the printer columns of a definition.
 type custom struct {
 	convertor   convertor
 	definitions []metav1.TableColumnDefinition
 }
 
-// newCustom reads the columns of one version out of a CustomResourceDefinition, v1 or v1beta1.
+// newCustom reads the columns of one version from a CustomResourceDefinition, v1 or v1beta1.
 func newCustom(definition []byte, version string) (*custom, error) {
 	columns, err := columnsOf(definition, version)
 	if err != nil {
@@ -43,17 +43,18 @@ func newCustom(definition []byte, version string) (*custom, error) {
 	return c, err
 }
 
-// CustomScales are the Scales of custom resources. Their table has columns of its own. Where 0 replicas are desired, its cell is null.
+// CustomScales are the Scales of custom resources. Their table has its own columns. If 0 replicas are desired, the cell is
+// null.
 var CustomScales = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "scales"}
 
-// scaleColumns are those of getScaleColumnsForVersion in k8s.io/apiextensions-apiserver.
+// scaleColumns are the columns of getScaleColumnsForVersion in k8s.io/apiextensions-apiserver.
 var scaleColumns = []apiextensionsv1.CustomResourceColumnDefinition{
 	{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"},
 	{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"},
 	{Name: ageColumn, Type: "date", Description: described["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
 }
 
-// printing prints by some columns.
+// printing returns a style with the given columns.
 func printing(columns []apiextensionsv1.CustomResourceColumnDefinition) (*custom, error) {
 	c, err := tableconvertor.New(columns)
 	if err != nil {
@@ -73,7 +74,7 @@ func columnsOf(definition []byte, version string) ([]apiextensionsv1.CustomResou
 	}
 	var crd struct {
 		Spec struct {
-			AdditionalPrinterColumns []column `json:"additionalPrinterColumns"` // of v1beta1, for all versions
+			AdditionalPrinterColumns []column `json:"additionalPrinterColumns"` // v1beta1; for all versions
 			Versions                 []struct {
 				Name                     string   `json:"name"`
 				AdditionalPrinterColumns []column `json:"additionalPrinterColumns"`
@@ -101,7 +102,8 @@ func columnsOf(definition []byte, version string) ([]apiextensionsv1.CustomResou
 
 func (c *custom) columns() []metav1.TableColumnDefinition { return c.definitions }
 
-// cells prints twice: a column of type date needs shifted times, any other the object as it is, since a time may stand in a string.
+// cells prints the object twice. A column of type date needs shifted times. Any other column needs the unchanged object,
+// because a time may be part of a string.
 func (c *custom) cells(doc []byte, shift func() time.Duration) ([]any, []metav1.TableRowCondition, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(doc); err != nil {
@@ -135,7 +137,7 @@ func (c *custom) print(object *unstructured.Unstructured) ([]any, error) {
 	return table.Rows[0].Cells, nil
 }
 
-// shiftStrings moves every string that is a time, in place, and gives the value back.
+// shiftStrings shifts every string that is a time, in place, and returns the value.
 func shiftStrings(value any, by time.Duration) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -151,7 +153,7 @@ func shiftStrings(value any, by time.Duration) any {
 			return v
 		}
 		if t, err := time.Parse(time.RFC3339, v); err == nil {
-			// With its fraction: rounding down would make it older than it was.
+			// Keep the fraction: rounding down would make the time older.
 			return t.Add(by).UTC().Format(time.RFC3339Nano)
 		}
 	}

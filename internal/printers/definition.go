@@ -12,7 +12,7 @@ import (
 
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
-// definition prints CustomResourceDefinitions as apiextensions-apiserver does, whose printer takes types that only a server has.
+// definition makes cells of CustomResourceDefinitions like apiextensions-apiserver, whose printer needs types of the server.
 type definition struct{}
 
 func (definition) columns() []metav1.TableColumnDefinition {
@@ -54,7 +54,7 @@ func (definition) cells(doc []byte, _ func() time.Duration) ([]any, []metav1.Tab
 			versions = append(versions, v.Name)
 		}
 	}
-	if len(object.Spec.Versions) == 0 && object.Spec.Version != "" { // as early v1beta1 had it
+	if len(object.Spec.Versions) == 0 && object.Spec.Version != "" { // the form of early v1beta1
 		versions = []string{object.Spec.Version + "(storage)"}
 	}
 	slices.Sort(versions)

@@ -11,14 +11,15 @@ import (
 
 const ageColumn = "Age"
 
-// The API server's descriptions of the columns that it makes of metadata.
+// The API server's descriptions of the columns that it makes from metadata.
 var (
 	described     = metav1.ObjectMeta{}.SwaggerDoc()
 	nameColumn    = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: described["name"]}
 	createdColumn = metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: described["creationTimestamp"]}
 )
 
-// createdAtOnly are the resources whose server shows the time of creation: kube-apiserver has no printer for them, or does not use it.
+// createdAtOnly lists resources for which the server shows the creation time: kube-apiserver has no printer for them, or
+// does not use it.
 var createdAtOnly = map[schema.GroupResource]bool{
 	{Resource: "limitranges"}:                                      true,
 	{Group: "rbac.authorization.k8s.io", Resource: "roles"}:        true,
@@ -26,7 +27,7 @@ var createdAtOnly = map[schema.GroupResource]bool{
 	{Group: "storage.k8s.io", Resource: "csistoragecapacities"}:    true,
 }
 
-// createdAt is the API server's own fallback.
+// createdAt is the API server's default style: name and creation time.
 type createdAt struct{}
 
 func (createdAt) columns() []metav1.TableColumnDefinition {
@@ -41,7 +42,7 @@ func (createdAt) cells(doc []byte, _ func() time.Duration) ([]any, []metav1.Tabl
 	return []any{meta.Name, meta.CreationTimestamp.UTC().Format(time.RFC3339)}, nil, nil
 }
 
-// generic is for unknown kinds.
+// generic is the style of unknown kinds: name and age.
 type generic struct{}
 
 func (generic) columns() []metav1.TableColumnDefinition {
@@ -65,7 +66,7 @@ func age(created metav1.Time, shift time.Duration) string {
 
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
-// apiService prints as kube-aggregator does, which has its printer where only a server can use it.
+// apiService makes the cells of kube-aggregator, whose printer only a server can use.
 type apiService struct{}
 
 func (apiService) columns() []metav1.TableColumnDefinition {

@@ -13,7 +13,7 @@ var (
 	microTimeType = reflect.TypeFor[metav1.MicroTime]()
 )
 
-// shiftTimes adds to every time in an object, in place. Zero times mean that there is none, and stay.
+// shiftTimes shifts every time in an object, in place. A zero time means that there is no time, and stays zero.
 func shiftTimes(object any, by time.Duration) { shiftValue(reflect.ValueOf(object), by) }
 
 func shiftValue(v reflect.Value, by time.Duration) {
@@ -31,7 +31,7 @@ func shiftValue(v reflect.Value, by time.Duration) {
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
-			// The values of maps cannot be set in place.
+			// reflect cannot set the values of maps in place.
 			value := reflect.New(v.Type().Elem()).Elem()
 			value.Set(v.MapIndex(key))
 			shiftValue(value, by)
@@ -66,7 +66,7 @@ func shiftStruct(v reflect.Value, by time.Duration) {
 	}
 }
 
-// timed remembers which types can hold a time: most parts of an object cannot, and need not be walked.
+// timed caches which types can hold a time: shiftValue skips the other types, which are most parts of an object.
 var timed sync.Map // reflect.Type → bool
 
 func holdsTimes(t reflect.Type) bool {
@@ -78,7 +78,8 @@ func holdsTimes(t reflect.Type) bool {
 	return holds
 }
 
-// findTimes takes a type that it is looking at already for one without: if there is a time in it, it will be found.
+// findTimes reports whether a type can hold a time. For a type that an outer call already visits, it returns false: the
+// outer call finds any time in it.
 func findTimes(t reflect.Type, within map[reflect.Type]bool) bool {
 	if t == timeType || t == microTimeType || t.Kind() == reflect.Interface {
 		return true

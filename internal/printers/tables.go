@@ -21,8 +21,8 @@ type Tables struct {
 	builtin    *builtin
 }
 
-// New makes Tables for an instant. definition gives the CustomResourceDefinition of a resource as it was then, as JSON, nil if there
-// is none; it may be nil.
+// New returns Tables for an instant. definition returns the CustomResourceDefinition of a resource at that instant, as JSON,
+// nil if there is none. definition may be nil.
 func New(instant time.Time, definition func(schema.GroupResource) []byte) *Tables {
 	if definition == nil {
 		definition = func(schema.GroupResource) []byte { return nil }
@@ -33,12 +33,13 @@ func New(instant time.Time, definition func(schema.GroupResource) []byte) *Table
 // A style makes the cells of the objects of one kind and version.
 type style interface {
 	columns() []metav1.TableColumnDefinition
-	// cells are one for each column. shift is how far the times of the object must be moved for a printer that reads the wall clock.
+	// cells returns one cell for each column. shift returns by how much a printer that reads the wall clock must move the
+	// times of the object.
 	cells(doc []byte, shift func() time.Duration) (cells []any, conditions []metav1.TableRowCondition, err error)
 }
 
-// Make makes the table of some objects of one resource. The API server's parameter includeObject says which parts of the object
-// a row carries.
+// Make makes the table of objects of one resource. include is the API server's parameter includeObject: the parts of the
+// object that a row carries.
 func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, []byte], include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
 	table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}, Rows: []metav1.TableRow{}}
 	printers := map[schema.GroupVersionKind]*Printer{}
@@ -54,7 +55,7 @@ func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, [
 		if table.ColumnDefinitions == nil {
 			table.ColumnDefinitions = printers[gvk].Columns
 		}
-		printers[gvk].Columns = table.ColumnDefinitions // those of another version can be others
+		printers[gvk].Columns = table.ColumnDefinitions // another version can have other columns
 		row, err := printers[gvk].Row(doc)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", resource, key, err)
@@ -74,11 +75,11 @@ func (t *Tables) Make(resource schema.GroupResource, objects iter.Seq2[string, [
 
 var flowSchemas = schema.GroupResource{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}
 
-// Sorted reports whether the table of a resource has another order than its list. Then all rows must be there before the first
-// is known.
+// Sorted reports whether the rows of a resource's table have another order than its list. Then the first row is known only
+// after all rows.
 func Sorted(resource schema.GroupResource) bool { return resource == flowSchemas }
 
-// byPrecedence puts FlowSchemas in the order in which the server tries them, as the printer of their list does. No other
+// byPrecedence sorts FlowSchemas in the order in which the server tries them, like the printer of their list. No other
 // printer changes the order of a list.
 func byPrecedence(table *metav1.Table) {
 	column := slices.IndexFunc(table.ColumnDefinitions, func(c metav1.TableColumnDefinition) bool { return c.Name == "MatchingPrecedence" })
@@ -92,8 +93,8 @@ func byPrecedence(table *metav1.Table) {
 	})
 }
 
-// Empty gives the columns and rows of a table that has no objects. If the API server has no printer of its usual sort, rows are
-// nil.
+// Empty returns the columns and rows of a table without objects. If the API server does not use one of its usual printers
+// for the resource, the rows are nil.
 func (t *Tables) Empty(resource schema.GroupResource, gvk schema.GroupVersionKind) ([]metav1.TableColumnDefinition, []metav1.TableRow) {
 	columns := t.style(resource, gvk).columns()
 	if createdAtOnly[resource] || resource == definitions {
@@ -102,20 +103,20 @@ func (t *Tables) Empty(resource schema.GroupResource, gvk schema.GroupVersionKin
 	return columns, []metav1.TableRow{}
 }
 
-// A Printer makes the rows of objects of one kind and version, without what they carry.
+// A Printer makes the rows of objects of one kind and version, without the object that a row carries.
 type Printer struct {
 	tables  *Tables
 	style   style
 	Columns []metav1.TableColumnDefinition
 }
 
-// Printer gives that of a kind of a resource.
+// Printer returns the Printer of a kind of a resource.
 func (t *Tables) Printer(resource schema.GroupResource, gvk schema.GroupVersionKind) *Printer {
 	s := t.style(resource, gvk)
 	return &Printer{tables: t, style: s, Columns: s.columns()}
 }
 
-// Row makes the row of an object. It falls back on name and age where the printer of the kind fails.
+// Row makes the row of an object. If the printer of the kind fails, the row has only name and age.
 func (p *Printer) Row(doc []byte) (metav1.TableRow, error) {
 	cells, conditions, err := p.style.cells(doc, p.tables.shift)
 	if err == nil && len(cells) >= len(p.Columns) { // the printer of IPAddresses has a cell more than columns
@@ -137,7 +138,7 @@ func (p *Printer) Row(doc []byte) (metav1.TableRow, error) {
 	return metav1.TableRow{Cells: cells}, nil
 }
 
-// shift is how far the instant lies back now. It is read for each row, because tables take time.
+// shift returns the age of the instant. Row reads it for each row, because a table takes time.
 func (t *Tables) shift() time.Duration { return time.Since(t.instant) }
 
 func (t *Tables) style(resource schema.GroupResource, gvk schema.GroupVersionKind) style {
@@ -164,7 +165,7 @@ func (t *Tables) style(resource schema.GroupResource, gvk schema.GroupVersionKin
 	return generic{}
 }
 
-// carried is what a row carries of its object.
+// carried returns the part of an object that a row carries.
 func carried(include metav1.IncludeObjectPolicy, meta *metav1.PartialObjectMetadata, doc []byte) (runtime.Object, error) {
 	switch include {
 	case metav1.IncludeNone:

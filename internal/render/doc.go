@@ -2,17 +2,19 @@
 //
 // # What it guarantees
 //
-//   - JSON gives the same JSON value, without a character that steers a terminal or turns the direction of a line.
-//   - YAML gives a text that reads back as an equal value: every character of every key and string, whatever it is. The bytes are those of
-//     kubectl, with two exceptions. Members called <<, and strings that hold a bidirectional control or a separator of lines, are quoted.
-//   - Line gives one line of text that a terminal shows as it is.
-//   - Short gives lines of at most 4 KiB.
+//   - JSON returns the same JSON value, without characters that control a terminal or change the direction of a line.
+//   - YAML returns a text that reads back as an equal value, with every character of every key and string. The bytes are
+//     those of kubectl, with two exceptions: YAML quotes members named <<, and strings that hold a bidirectional control or
+//     a line separator.
+//   - Line returns one line of text that a terminal shows unchanged.
+//   - Short returns lines of at most 4 KiB.
 //
 // # What it rejects, and why
 //
-//   - YAML has no form for a lone surrogate or for bytes that are not UTF-8. U+FFFD stands for each; Replaced names the places.
-//   - YAML returns an error if two members of one object get one name that way, and for numbers beyond a float64.
-//   - Integers beyond 64 bits and longer fractions are rounded to a float64, as kubectl rounds them. JSON keeps them.
+//   - YAML has no form for a lone surrogate or for bytes that are not UTF-8. U+FFFD replaces each; Replaced returns the
+//     places.
+//   - YAML returns an error if two members of one object get the same name by this, and for numbers beyond a float64.
+//   - YAML rounds integers beyond 64 bits and longer fractions to a float64, like kubectl. JSON keeps them.
 //
 // The package has no state and starts no goroutine.
 package render

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON escapes what steers a terminal in a JSON text: \uXXXX stands for it. Outside of strings, JSON holds no such character.
+// JSON escapes characters in a JSON text that control a terminal, as \uXXXX. Outside of strings, JSON holds no such
+// characters.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, steers) {
 		return text
@@ -30,7 +31,8 @@ func JSON(text []byte) []byte {
 	return escaped
 }
 
-// steers is true for the controls that JSON lets stand in a string, for format characters such as bidirectional controls, and for separators of lines.
+// steers reports whether a character controls a terminal: controls that JSON allows in a string, format characters such as
+// bidirectional controls, and line separators.
 func steers(r rune) bool {
 	return r >= 0x7F && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

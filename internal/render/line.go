@@ -6,18 +6,18 @@ import (
 	"unicode"
 )
 
-// Line keeps a text on one line and from steering a terminal: \uXXXX stands for what cannot be printed.
+// Line returns a text on one line that does not control a terminal: it writes characters that cannot be printed as \uXXXX.
 func Line(text string) string {
 	return escapeUnless(text, unicode.IsPrint)
 }
 
-// Cell is Line for the cell of a table that kubectl prints.
-// kubectl itself escapes line ends and escape characters. It does so after it has measured the cell.
+// Cell is Line for the cell of a table that kubectl prints. kubectl itself escapes line ends and escape characters, after it
+// has measured the cell.
 func Cell(text string) string {
 	return escapeUnless(text, func(r rune) bool { return unicode.IsPrint(r) || strings.ContainsRune("\f\n\r\t\x1b", r) })
 }
 
-// Terminal keeps a text of many lines from steering a terminal.
+// Terminal is Line for a text of many lines.
 func Terminal(text string) string {
 	return escapeUnless(text, func(r rune) bool { return unicode.IsPrint(r) || r == '\n' || r == '\t' })
 }
@@ -40,7 +40,7 @@ func escapeUnless(text string, harmless func(rune) bool) string {
 // longest is the limit in bytes for a line of a message or a value of the log.
 const longest = 4096
 
-// Short cuts the middle out of long lines. A message may quote what a user or a server gave.
+// Short cuts the middle of long lines. A message may quote a long text of a user or a server.
 func Short(text string) string {
 	if len(text) <= longest {
 		return text

@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// YAML writes a JSON document as kubectl does. It does not read the JSON as YAML, as kubectl does: that refuses controls and long keys, and folds U+0085.
+// YAML converts a JSON document to the YAML of kubectl. kubectl reads the JSON as YAML, which rejects controls and long
+// keys, and folds U+0085. YAML reads it as JSON.
 func YAML(doc []byte) ([]byte, error) {
 	w := newYAMLWriter(doc)
 	value, err := w.value()
@@ -27,7 +28,7 @@ func YAML(doc []byte) ([]byte, error) {
 	return w.quote(text), nil
 }
 
-// Replaced gives the JSON pointers of the keys and strings of a document in which YAML puts U+FFFD.
+// Replaced returns the JSON pointers of the keys and strings of a document in which YAML puts U+FFFD.
 func Replaced(doc []byte) []string {
 	if utf8.Valid(doc) && !bytes.Contains(bytes.ToLower(doc), []byte(`\ud`)) {
 		return nil
@@ -36,7 +37,7 @@ func Replaced(doc []byte) []string {
 	return replaced
 }
 
-// Check tells what YAML would do to a document: which places it replaces, and the error.
+// Check returns the places that YAML would replace in a document, and the error of YAML.
 func Check(doc []byte) (replaced []string, err error) {
 	w := newYAMLWriter(doc)
 	_, err = w.value()
@@ -47,8 +48,8 @@ func Check(doc []byte) (replaced []string, err error) {
 type yamlWriter struct {
 	decoder  *jsontext.Decoder
 	replaced []string
-	// The encoder decides by itself which strings it quotes. Text that it must quote is a token to it, and gets its quotes
-	// afterwards.
+	// The encoder decides which strings it quotes. The writer replaces text that must be quoted with a token, and puts the
+	// quoted text back afterwards.
 	token  string            // how tokens begin
 	tokens map[string]string // by text
 }
@@ -75,7 +76,7 @@ func (w *yamlWriter) value() (any, error) {
 	}
 }
 
-// scalar reads a number, a truth value or null.
+// scalar reads a number, a boolean or null.
 func (w *yamlWriter) scalar() (any, error) {
 	value, err := w.decoder.ReadValue()
 	if err != nil {
@@ -139,7 +140,7 @@ func (w *yamlWriter) text(isKey bool) (string, error) {
 		return "", errors.New("a key of an object is not a string")
 	}
 	plain, err := jsontext.AppendUnquote(nil, raw)
-	if err != nil { // U+FFFD stands for what is no Unicode
+	if err != nil { // the text is not valid Unicode: AppendUnquote writes U+FFFD
 		w.replaced = append(w.replaced, Line(strings.ToValidUTF8(string(w.decoder.StackPointer()), "\uFFFD")))
 	}
 	text := string(plain)
@@ -149,12 +150,14 @@ func (w *yamlWriter) text(isKey bool) (string, error) {
 	return text, nil
 }
 
-// misleads is true for what turns the direction of a line, and for separators of lines: readers disagree about these, and they break an indentation.
+// misleads reports whether a character is a bidirectional control or a line separator. Readers treat these differently, and
+// they break an indentation.
 func misleads(r rune) bool {
 	return r > 0x7F && unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// tokenOf is as long as what it stands for: the encoder has a form for long keys.
+// tokenOf returns the token for a text. It is as long as the quoted text, because the encoder uses another form for long
+// keys.
 func (w *yamlWriter) tokenOf(text string) string {
 	token, known := w.tokens[text]
 	if !known {
@@ -165,7 +168,7 @@ func (w *yamlWriter) tokenOf(text string) string {
 	return token
 }
 
-// quote puts the strings where their tokens stand.
+// quote replaces the tokens with the quoted strings.
 func (w *yamlWriter) quote(text []byte) []byte {
 	if len(w.tokens) == 0 {
 		return text
@@ -177,7 +180,7 @@ func (w *yamlWriter) quote(text []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
-// quoted is a string in the double quotes of YAML.
+// quoted returns a string in YAML's double quotes.
 func quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -196,7 +199,7 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// number is of the type that a reader of YAML would give it.
+// number returns a number with the type that a reader of YAML would use.
 func (w *yamlWriter) number(text string) (any, error) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return i, nil

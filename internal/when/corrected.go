@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A slip is a form that people type and Parse does not read, and the form to write in its place.
+// A slip is a form that users type and Parse does not accept, and the correct form.
 var slips = []struct {
 	typed *regexp.Regexp
 	form  string
@@ -29,13 +29,13 @@ var slips = []struct {
 	{regexp.MustCompile(`^(.+)ago$`), "$1 ago"},
 }
 
-// monthForms are those of logs and calendars that name the month. A form without a year means this one.
+// monthForms are the forms of logs and calendars that name the month. A form without a year means the current year.
 var monthForms = []string{
 	time.UnixDate, time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, "Jan 2 15:04:05", "Jan 2 15:04", "Jan 2", "2 Jan 15:04", "2 Jan",
 	"Jan 2 2006 15:04", "Jan 2 2006", "2 Jan 2006 15:04", "2 Jan 2006",
 }
 
-// corrected is the form that the text was perhaps meant to have, and that Parse reads; else "".
+// corrected returns the form that the user perhaps meant and that Parse accepts; "" if there is none.
 func (c Clock) corrected(text string) string {
 	for _, tried := range []string{strings.ToLower(text), half(strings.ToLower(text)), strings.ToUpper(text)} {
 		if _, err := c.read(tried); err == nil {
@@ -65,7 +65,7 @@ func (c Clock) ofThisYear(t time.Time) time.Time {
 
 var halfDay = regexp.MustCompile(`(\d{1,2})(?::(\d{2}))? ?([ap])m\b`)
 
-// half writes 6:45 pm as 18:45.
+// half converts 6:45 pm to 18:45.
 func half(text string) string {
 	return halfDay.ReplaceAllStringFunc(text, func(found string) string {
 		parts := halfDay.FindStringSubmatch(found)

@@ -1,11 +1,11 @@
-// Package when reads instants as people type them.
+// Package when parses instants in the forms that users type.
 //
 // # What it guarantees
 //
 //   - One text has one meaning. The zone and the clock are arguments, not globals.
-//   - A wall time that a change of clocks makes twice, or never gets, is an error. The error names the moments that can be meant.
-//   - An instant before now has whole milliseconds, so that errors print it short.
-//   - An error offers the corrected form, if there is one.
+//   - If a change of clocks repeats or skips a wall time, that time is an error. The error names the possible times.
+//   - A duration before now becomes a time with whole milliseconds, so that errors print it short.
+//   - An error suggests the corrected form, if there is one.
 //
 // # What it reads
 //
@@ -20,8 +20,8 @@
 //
 // # What it rejects, and why
 //
-// A wall time of today that is still to come: the text may mean yesterday. Day and month in another order than year, month, day:
-// readers of two countries differ. The libraries of the field guess in such cases, and know nothing of changes of clocks.
+// The package rejects a future wall time of today, because the user may mean yesterday. It rejects any other order than
+// year, month, day, because countries differ. The libraries of the field guess in such cases, and ignore changes of clocks.
 //
 // # Goroutines
 //

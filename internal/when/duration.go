@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// Duration reads how long something takes, as people type it: 5m, 2 hours, 1d12h.
+// Duration parses a duration in the forms that users type: 5m, 2 hours, 1d12h.
 func Duration(text string) (time.Duration, error) {
 	d, ok := durationOf(text)
 	if !ok || strings.HasPrefix(text, "-") || strings.HasSuffix(text, " ago") {
@@ -30,8 +30,8 @@ func Duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// durationOf reads 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. A time of more than 292 years does not fit into a
-// Duration: it is not read.
+// durationOf parses 10m, -10m, 2d12h, 10m ago, 2 hours 30 minutes ago. It rejects more than 292 years, which do not fit into
+// a Duration.
 func durationOf(text string) (time.Duration, bool) {
 	rest, minus := strings.CutPrefix(text, "-")
 	rest, ago := strings.CutSuffix(rest, " ago")

@@ -14,7 +14,7 @@ var (
 	dayForm   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 )
 
-// wallTime reads a day, a time of day, or both, in the clock's zone.
+// wallTime parses a day, a time of day, or both, in the clock's zone.
 func (c Clock) wallTime(text string) (time.Time, error) {
 	day, clock := text, ""
 	if i := strings.IndexAny(text, " T"); i >= 0 {
@@ -36,7 +36,7 @@ func (c Clock) wallTime(text string) (time.Time, error) {
 	return c.moment(text, date, clock)
 }
 
-// today reads a time of day. If it is still to come, the text may mean yesterday, so it is an error.
+// today parses a time of day. A future time is an error, because the user may mean yesterday.
 func (c Clock) today(clock string) (time.Time, error) {
 	date, err := c.date("today")
 	if err != nil {
@@ -49,7 +49,7 @@ func (c Clock) today(clock string) (time.Time, error) {
 	return at, err
 }
 
-// date is the midnight, in UTC, that has the calendar day that the text names.
+// date returns midnight, in UTC, of the calendar day in the text.
 func (c Clock) date(text string) (time.Time, error) {
 	year, month, day := c.Now.In(c.Zone).Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
@@ -65,13 +65,13 @@ func (c Clock) date(text string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%w: %q: this day does not exist", history.ErrInstant, text)
 	}
-	if date.Year() < 1970 || date.Year() > 2261 { // what nanoseconds can say
+	if date.Year() < 1970 || date.Year() > 2261 { // the range of nanoseconds
 		return time.Time{}, fmt.Errorf("%w: %q: no record can hold the year %d", history.ErrInstant, text, date.Year())
 	}
 	return date, nil
 }
 
-// begin is the first moment of a day, also if a change of clocks skips its midnight or makes it twice.
+// begin returns the first moment of a day, also if a change of clocks skips or repeats its midnight.
 func (c Clock) begin(text string, date time.Time) (time.Time, error) {
 	for wall := date; wall.Before(date.AddDate(0, 0, 1)); wall = wall.Add(15 * time.Minute) {
 		if moments := c.moments(wall); len(moments) > 0 {
@@ -81,7 +81,7 @@ func (c Clock) begin(text string, date time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%w: %q: the zone skips that day", history.ErrInstant, text)
 }
 
-// moment is the only moment at which the clocks of the zone show the time of day on that day.
+// moment returns the only moment at which the clocks of the zone show the time of day on that day.
 func (c Clock) moment(text string, date time.Time, clock string) (time.Time, error) {
 	if !clockForm.MatchString(clock) {
 		return time.Time{}, errForm
@@ -109,7 +109,8 @@ func (c Clock) moment(text string, date time.Time, clock string) (time.Time, err
 	}
 }
 
-// moments are those at which the zone's clocks show the wall time, which is given as if it were UTC. They are in order.
+// moments returns the moments at which the zone's clocks show the wall time, in order. The wall time is given as if it were
+// UTC.
 func (c Clock) moments(wall time.Time) (moments []time.Time) {
 	for _, near := range []time.Time{wall.Add(-36 * time.Hour), wall.Add(36 * time.Hour)} {
 		_, offset := near.In(c.Zone).Zone()
@@ -121,7 +122,7 @@ func (c Clock) moments(wall time.Time) (moments []time.Time) {
 	return moments
 }
 
-// afterSkip is the moment that the wall time would have been if the clocks had not changed.
+// afterSkip returns the moment of the wall time if the clocks had not changed.
 func (c Clock) afterSkip(wall time.Time) time.Time {
 	_, before := wall.Add(-36 * time.Hour).In(c.Zone).Zone()
 	return wall.Add(-time.Duration(before) * time.Second).In(c.Zone)

@@ -14,16 +14,16 @@ import (
 const forms = "use a time (18:45, yesterday 14:05, 2026-11-24 18:45, 2026-11-24T18:45:00Z), " +
 	"a time before now (10m, 2d12h ago), Unix seconds, seq:N, rv:N or now"
 
-// longest is how many bytes a text has at most that was perhaps meant to be an instant. To look for slips in more takes seconds.
+// longest is the maximum length, in bytes, of a text for which a correction is searched: longer texts take seconds.
 const longest = 100
 
-// A Clock says when it is now, and in which zone a time without one is meant.
+// A Clock holds the current time, and the zone of times without a zone.
 type Clock struct {
 	Now  time.Time
 	Zone *time.Location
 }
 
-// Parse reads an instant. The error is history.ErrInstant; it offers the corrected form or names the forms.
+// Parse parses an instant. The error is history.ErrInstant; it suggests the corrected form or lists the forms.
 func (c Clock) Parse(text string) (history.Instant, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > longest {
@@ -39,10 +39,10 @@ func (c Clock) Parse(text string) (history.Instant, error) {
 	return history.Instant{}, fmt.Errorf("%w: %q: %s", history.ErrInstant, text, forms)
 }
 
-// errForm says that a text has none of the forms.
+// errForm means that a text has none of the forms.
 var errForm = fmt.Errorf("%w: unknown form", history.ErrInstant)
 
-// read reads an instant in one of the forms, or returns errForm.
+// read parses an instant in one of the forms, or returns errForm.
 func (c Clock) read(text string) (history.Instant, error) {
 	if strings.HasPrefix(text, "seq:") || strings.HasPrefix(text, "rv:") {
 		return history.ParseInstant(text)
@@ -65,7 +65,7 @@ func (c Clock) read(text string) (history.Instant, error) {
 	return history.At(at), nil
 }
 
-// before is the instant that long before now.
+// before returns the instant that is this long before now.
 func (c Clock) before(text string, ago time.Duration) (history.Instant, error) {
 	at := c.Now.Add(-ago)
 	if ago < 0 || at.Year() < 1970 {
