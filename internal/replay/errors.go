@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/migrations"
 )
 
-// message is an error as kubectl prints it: scripts and eyes know "Error from server (NotFound): …" and "error: …".
+// message formats an error like kubectl, because scripts and users know "Error from server (NotFound): …" and "error: …".
 func message(err error) string {
 	text := ""
 	for _, each := range flatten(err) {
@@ -37,7 +37,7 @@ func line(err error) string {
 	return render.Short(render.Terminal(text)) + "\n"
 }
 
-// coloured marks where each error begins.
+// coloured colours the beginning of each error.
 func coloured(text string, style terminal.Style) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
@@ -49,11 +49,11 @@ func coloured(text string, style terminal.Style) string {
 	return strings.Join(lines, "")
 }
 
-// advise says what leads out of an error of the database, as far as that is known.
+// advise returns how to fix an error of the database, "" if that is not known.
 func advise(err error) string {
 	var refusal *pgconn.PgError
 	switch {
-	case errors.Is(err, migrations.ErrNoRights): // It says so itself.
+	case errors.Is(err, migrations.ErrNoRights): // The error contains the advice.
 	case errors.As(err, &refusal):
 		switch refusal.Code {
 		case pgerrcode.InsufficientPrivilege:
@@ -69,10 +69,10 @@ func advise(err error) string {
 	return ""
 }
 
-// flatten takes apart what is several errors.
+// flatten returns the parts of a joined error, or the error itself.
 func flatten(err error) []error {
 	var parts []error
-	switch several := err.(type) { //nolint:errorlint // What wraps several errors is said as one.
+	switch several := err.(type) { //nolint:errorlint // An error that wraps several errors counts as one.
 	case utilerrors.Aggregate:
 		parts = several.Errors()
 	case interface{ Unwrap() []error }:

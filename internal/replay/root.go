@@ -77,7 +77,7 @@ const rootExample = `  # What ran in this namespace ten minutes ago
   # The whole cluster, one file an object
   %[1]s snapshot --at 1h -o ./cluster`
 
-// newRootCommand makes the command that name (argv[0]) stands for. Files named kubectl-NAME are plugins of kubectl.
+// newRootCommand returns the command for name (argv[0]). Files named kubectl-NAME are plugins of kubectl.
 func newRootCommand(name string, e *env.Env) *cobra.Command {
 	streams := e.IOStreams
 	root := &cobra.Command{
@@ -95,7 +95,7 @@ func newRootCommand(name string, e *env.Env) *cobra.Command {
 	}
 	e.Command = env.ProgramName
 	if plugin, ok := strings.CutPrefix(programName(name), "kubectl-"); ok {
-		// Cobra then says "kubectl replay" wherever it names the command.
+		// Cobra then prints "kubectl replay" as the name of the command.
 		root.Use = plugin
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + plugin}
 		e.Command = "kubectl " + plugin
@@ -142,10 +142,10 @@ func commands() []func(*env.Env) *cobra.Command {
 	}
 }
 
-// Execute runs the program and gives its exit code.
+// Execute runs the program, and returns its exit code.
 func Execute(ctx context.Context, name string, args []string, streams genericiooptions.IOStreams) int {
 	if plugin, ok := strings.CutPrefix(programName(name), "kubectl_complete-"); ok {
-		// kubectl asks the file of this name which words can come next in a line that begins with its plugin.
+		// kubectl runs the file of this name to complete a line that begins with its plugin.
 		name, args = "kubectl-"+plugin, append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
 	ctx, end := context.WithCancelCause(ctx)
@@ -163,10 +163,10 @@ func Execute(ctx context.Context, name string, args []string, streams genericioo
 	return report(ctx, e, cmp.Or(err, written), streams.ErrOut)
 }
 
-// errSeenEnough ends a command whose pager was ended.
+// errSeenEnough ends a command after the user closed the pager.
 var errSeenEnough = errors.New("the user closed the pager")
 
-// run waits for the command, or for a while after the context has ended.
+// run runs the command. After ctx ends, it waits at most endWithin.
 func run(ctx context.Context, root *cobra.Command) error {
 	done := make(chan error, 1)
 	go func() { done <- root.ExecuteContext(ctx) }()
@@ -175,7 +175,7 @@ func run(ctx context.Context, root *cobra.Command) error {
 		return err
 	case <-ctx.Done():
 	}
-	// Work under way ends by itself, unless it waits for a reader that does not read.
+	// Running work ends by itself, unless the reader of its output does not read.
 	grace := time.NewTimer(endWithin)
 	defer grace.Stop()
 	select {
@@ -186,10 +186,10 @@ func run(ctx context.Context, root *cobra.Command) error {
 	}
 }
 
-// endWithin is the patience with a command that has to end: an embedded PostgreSQL takes a moment to stop.
+// endWithin is the time for a command to end: an embedded PostgreSQL needs a moment to stop.
 const endWithin = 15 * time.Second
 
-// report says what went wrong and gives the exit code.
+// report prints the error, and returns the exit code.
 func report(ctx context.Context, e *env.Env, err error, out io.Writer) int {
 	var signal *signals.Signal
 	var exit *env.ExitError
@@ -210,21 +210,22 @@ func report(ctx context.Context, e *env.Env, err error, out io.Writer) int {
 	return 1
 }
 
-// said is an error for a person: in the zone and the colours of the answer, and in lines that the terminal can hold.
+// said formats an error for a person: with the zone and the colours of the answer, in lines that fit the terminal.
 func said(e *env.Env, err error) string {
 	return terminal.Wrap(coloured(e.InZone(message(err)), e.ErrStyle()), e.Width(), len("error: "))
 }
 
-// unread reports whether the reader of the output ended before it did, such as head.
+// unread reports whether the reader of the output, such as head, ended before the command.
 func unread(err error) bool {
 	var file *fs.PathError // not a connection
 	return errors.As(err, &file) && errors.Is(file, syscall.EPIPE)
 }
 
-// longestCommand is how many bytes a word has at most that was perhaps meant to be a command: to compare longer ones takes seconds.
+// longestCommand is the maximum length, in bytes, of a word for which commands are suggested: to compare longer words takes
+// seconds.
 const longestCommand = 100
 
-// onlyCommands refuses arguments of the root: each would be a command that there is not.
+// onlyCommands rejects arguments of the root command: each would be an unknown command.
 func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

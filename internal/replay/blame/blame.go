@@ -69,7 +69,7 @@ func (c *command) run(cmd *cobra.Command, args []string) (err error) {
 
 func (c *command) answer(ctx context.Context, s subject.Subject) error {
 	if err := c.bounds.Resolve(ctx, s.Rec.Record, c.env.Note, s.Scope, &history.Query{}); err != nil {
-		return fmt.Errorf("--at: %w", errors.Unwrap(err)) // it says --until
+		return fmt.Errorf("--at: %w", errors.Unwrap(err)) // Resolve names the flag --until
 	}
 	point := c.bounds.To
 	c.env.Notes(point.Notes)
@@ -87,7 +87,7 @@ func (c *command) answer(ctx context.Context, s subject.Subject) error {
 	return c.life(ctx, s.Rec, alive)
 }
 
-// living gives the object of a name that was alive at a point, 0 if there was none.
+// living returns the ID of the object of a name that was alive at a point, 0 if there was none.
 func living(ctx context.Context, rec *env.Record, p history.Point, scope history.Scope) (id int64, err error) {
 	_, err = rec.Rebuild(ctx, p, scope, history.RebuildOptions{}, func(o history.Object) error {
 		id = o.ObjectID
@@ -95,12 +95,12 @@ func living(ctx context.Context, rec *env.Record, p history.Point, scope history
 	})
 	var damaged *history.DamagedError
 	if errors.As(err, &damaged) {
-		return damaged.ObjectID, nil // its lines are those of the last version that is not
+		return damaged.ObjectID, nil // blame shows the lines of its last undamaged version
 	}
 	return id, err
 }
 
-// life folds the versions of one life, and prints the lines of the last.
+// life folds the versions of one life, and prints the lines of its last version.
 func (c *command) life(ctx context.Context, rec *env.Record, id int64) error {
 	progress := c.env.Progress("folding the versions of the object")
 	defer progress.End()
@@ -118,7 +118,7 @@ func (c *command) life(ctx context.Context, rec *env.Record, id int64) error {
 			return err
 		}
 		n++
-		progress.Tell(history.Progress{Stage: "versions", Done: n})
+		progress.Update(history.Progress{Stage: "versions", Done: n})
 	}
 	lines, err := f.Lines(c.managedFields)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *command) life(ctx context.Context, rec *env.Record, id int64) error {
 	return errors.Join(c.print(lines, spans), entries.Damage(damaged))
 }
 
-// spans says when each version happened that set a line.
+// spans returns the time range of each version that set a line.
 func (c *command) spans(ctx context.Context, lines []blame.Line) (spans, error) {
 	all := spans{}
 	for _, l := range lines {
@@ -149,7 +149,7 @@ func (c *command) spans(ctx context.Context, lines []blame.Line) (spans, error) 
 	return all, nil
 }
 
-// add folds a version, if it belongs to the instant.
+// add folds a version, if it happened by the instant.
 func (c *command) add(ctx context.Context, f *blame.Fold, v *history.Version) error {
 	held, _, err := c.bounds.Holds(ctx, &v.Delta, false)
 	if err != nil || !held {

@@ -1,2 +1,3 @@
-// Package blame is the command blame. It prints what package blame finds: each line of an object with the version that last set it.
+// Package blame is the command blame. It prints the result of package blame: each line of an object with the version that
+// last set it.
 package blame

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
-// The JSON form is public: documented in the help of blame.
+// The JSON form is public: the help of blame documents it.
 type jsonLine struct {
 	Text            string       `json:"text"`
 	Pointer         string       `json:"pointer"`
@@ -37,7 +37,7 @@ type jsonLine struct {
 	Latest          bool         `json:"latest"`
 }
 
-// spans are when the versions of some lines happened.
+// spans holds the time range of each version that set a line.
 type spans map[*blame.Origin]history.Span
 
 func (c *command) print(lines []blame.Line, happened spans) error {
@@ -68,10 +68,10 @@ func jsonOf(l blame.Line, span history.Span) jsonLine {
 
 func estimated(o *blame.Origin) bool { return !o.ObservedAt.Equal(o.OccurredAt) }
 
-// stampForm is without milliseconds: a line has little room.
+// stampForm has no milliseconds, because a line has little room.
 const stampForm = "2006-01-02 15:04:05"
 
-// leastWho is how much of the names of managers a terminal shows at least. A wider one shows a fifth of its width.
+// leastWho is the minimum width of managers' names on a terminal. On a wider terminal, a name may take a fifth of the width.
 const leastWho = 16
 
 func (c *command) text(out *bufio.Writer, lines []blame.Line, happened spans) {
@@ -97,7 +97,7 @@ func (c *command) text(out *bufio.Writer, lines []blame.Line, happened spans) {
 	}
 }
 
-// head is what stands before a line.
+// head returns the columns before a line.
 func (c *command) head(o *blame.Origin, span history.Span, seqWidth, room int) string {
 	name := []rune(who(o))
 	if len(name) > room {
@@ -107,7 +107,7 @@ func (c *command) head(o *blame.Origin, span history.Span, seqWidth, room int) s
 	return fmt.Sprintf("%*d %1s%s  %-*s  ", seqWidth, o.Seq, mark, span.Estimate.In(c.env.Zone()).Format(stampForm), room, string(name))
 }
 
-// who is what is known of the writer.
+// who returns the name of the writer, or why it is not known.
 func who(o *blame.Origin) string {
 	switch {
 	case o.Earlier:

@@ -120,7 +120,7 @@ func (l *logCommand) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(l.answer(cmd.Context(), rec, args, namespace), rec.Close())
 }
 
-// validate refuses what cannot be meant before anything is read.
+// validate rejects contradictory flags before the command reads the record.
 func (l *logCommand) validate(cmd *cobra.Command) (err error) {
 	if !slices.Contains([]string{output.Text, output.Wide, output.JSON}, l.output) {
 		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, wide, json", l.output))
@@ -176,7 +176,7 @@ func (l *logCommand) answer(ctx context.Context, rec *env.Record, args []string,
 	return l.lives(ctx, rec, targets, namespace)
 }
 
-// many is the log of a namespace or cluster.
+// many prints the log of a namespace or the cluster.
 func (l *logCommand) many(ctx context.Context, rec *env.Record, catalog *resource.Catalog, targets []resource.Target, namespace string) error {
 	if err := l.sinceDefault(l.env); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (l *logCommand) many(ctx context.Context, rec *env.Record, catalog *resourc
 	w.printer.objects = true
 	w.fold.QuietSync = !slices.Contains(l.wanted, delta.Sync) && !l.folding.All()
 	if len(targets) == 0 && namespace == "" {
-		scope.Streams = nil // also those of resources that are yet to come
+		scope.Streams = nil // nil includes streams that begin later
 	}
 	mixed := namespace != "" && slices.ContainsFunc(targets, func(t resource.Target) bool { return !t.Resource.Namespaced })
 	query := history.Query{Scope: scope, Types: l.wanted}
@@ -201,7 +201,8 @@ func (l *logCommand) many(ctx context.Context, rec *env.Record, catalog *resourc
 	return w.write(ctx, query)
 }
 
-// scopeOfMany are the streams that many objects are read from. No targets are all resources of the cluster, or of a namespace.
+// scopeOfMany returns the streams of the targets. Without targets, it returns the streams of all resources of the cluster,
+// or of all namespaced resources.
 func scopeOfMany(catalog *resource.Catalog, targets []resource.Target, namespace string) history.Scope {
 	if len(targets) > 0 {
 		return history.Scope{Streams: resource.StreamsOf(targets, namespace)}
@@ -214,7 +215,7 @@ func scopeOfMany(catalog *resource.Catalog, targets []resource.Target, namespace
 	return history.Scope{Streams: resource.StreamsOf(targets, namespace)}
 }
 
-// lives is the log of objects by name, one after the other.
+// lives prints the logs of named objects, one after the other.
 func (l *logCommand) lives(ctx context.Context, rec *env.Record, targets []resource.Target, namespace string) error {
 	l.folding.Asked = askedFor(targets)
 	var scopes []history.Scope
@@ -262,7 +263,7 @@ func (l *logCommand) life(ctx context.Context, rec *env.Record, targets []resour
 		return notRecorded(targets, scope)
 	}
 	w := l.writer(rec, scope)
-	w.printer.objects = l.newestFirst // no title could stand over a life
+	w.printer.objects = l.newestFirst // newest first, a title cannot precede its life
 	w.header = func(d *history.Delta) string {
 		life, known := lives[d.ObjectID]
 		if !known {

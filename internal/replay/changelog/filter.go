@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
-// filter is which deltas are shown.
+// filter selects the deltas that log shows.
 type filter struct {
 	allNamespaces, owned                  bool
 	paths, managers, types, kinds, labels []string
@@ -41,7 +41,7 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.indices, "index", nil, "only objects that an index holds under a value: name=value (namespace, label, owner, node, uid)")
 }
 
-// given refuses empty lists: they come of variables that nobody set, and would select everything.
+// given rejects empty lists: they come from unset shell variables, and would select everything.
 func given(flags *pflag.FlagSet) error {
 	for _, name := range []string{"kind", "manager", "type"} {
 		list, err := flags.GetStringSlice(name)
@@ -55,7 +55,7 @@ func given(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// validate refuses what cannot be meant.
+// validate parses the flags, and rejects invalid values.
 func (f *filter) validate(cmd *cobra.Command) (err error) {
 	if err := given(cmd.Flags()); err != nil {
 		return env.Mistake(cmd, err)
@@ -93,7 +93,7 @@ func deltaTypes(names []string) ([]delta.Type, error) {
 	return types, nil
 }
 
-// askedFor are the resources that were named.
+// askedFor returns the resources that the arguments name.
 func askedFor(targets []resource.Target) map[schema.GroupResource]bool {
 	asked := map[schema.GroupResource]bool{}
 	for _, t := range targets {

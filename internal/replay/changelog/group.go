@@ -11,30 +11,31 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// together is how far apart in time the deltas of one line may be.
+// together is the maximum time between the deltas of one line.
 const together = time.Second
 
-// A group is deltas of siblings that say the same: objects of one kind and one owner. On a terminal they are one line, with their number.
+// A group holds equal deltas of siblings: objects of one kind and one owner. On a terminal, the group is one line, with the
+// number of objects.
 type group struct {
 	all []*entries.Entry
-	key string // equal for deltas that can be one line; "" if it stays alone
+	key string // equal for deltas that one line can show; "" if the delta needs its own line
 }
 
 func (g *group) first() *entries.Entry { return g.all[0] }
 
-// has reports whether it has a delta of an object. Its number is that of objects.
+// has reports whether the group has a delta of an object. A group has at most one delta of each object.
 func (g *group) has(uid string) bool {
 	return slices.ContainsFunc(g.all, func(e *entries.Entry) bool { return e.UID == uid })
 }
 
-// groups wait for more deltas that say the same.
+// groups holds groups that wait for more deltas with the same text.
 type groups struct {
 	waiting []*group             // in the order of their first deltas
-	byKey   map[string]*group    // the newest of each key
-	folded  func(*entries.Entry) // told of a delta that another one makes needless
+	byKey   map[string]*group    // the newest group of each key
+	folded  func(*entries.Entry) // receives each delta that another delta makes redundant
 }
 
-// add puts a delta to the group that says the same, and gives the groups that wait no longer.
+// add adds a delta to the group with its key, and returns the groups that no longer wait.
 func (s *groups) add(e *entries.Entry, key string) (due []*group) {
 	for len(s.waiting) > 0 && e.OccurredAt.Sub(s.waiting[0].first().OccurredAt).Abs() > together {
 		due = append(due, s.next())
@@ -44,7 +45,7 @@ func (s *groups) add(e *entries.Entry, key string) (due []*group) {
 	}
 	same := s.byKey[key]
 	switch {
-	case e.Terminates && s.deleted(e.UID): // newest first
+	case e.Terminates && s.deleted(e.UID): // newest first, the Deleted comes before its steps
 		s.folded(e)
 	case key != "" && same != nil && !same.has(e.UID):
 		same.all = append(same.all, e)
@@ -62,7 +63,7 @@ func (s *groups) begin(g *group) {
 	s.byKey[g.key] = g
 }
 
-// take folds the steps of a deletion, once the Deleted is here.
+// take folds the waiting steps of a deletion when its Deleted arrives.
 func (s *groups) take(uid string) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(g *group) bool {
 		g.all = slices.DeleteFunc(g.all, func(e *entries.Entry) bool {
@@ -79,7 +80,7 @@ func (s *groups) take(uid string) {
 	})
 }
 
-// deleted reports whether the Deleted of an object waits.
+// deleted reports whether a group with the Deleted of an object waits.
 func (s *groups) deleted(uid string) bool {
 	return slices.ContainsFunc(s.waiting, func(g *group) bool {
 		return slices.ContainsFunc(g.all, func(e *entries.Entry) bool { return e.UID == uid && e.Type == delta.Deleted })
@@ -93,14 +94,14 @@ func (s *groups) next() *group {
 	return g
 }
 
-// forget takes a group from byKey, unless a later one of its key is there.
+// forget removes a group from byKey, unless byKey already has a later group of the key.
 func (s *groups) forget(g *group) {
 	if s.byKey[g.key] == g {
 		delete(s.byKey, g.key)
 	}
 }
 
-// key is equal for deltas that can be one line.
+// key returns a key that is equal for deltas that one line can show.
 func (p *logPrinter) key(e *entries.Entry) string {
 	if e.Owner == (entries.Owner{}) {
 		return ""
@@ -109,7 +110,7 @@ func (p *logPrinter) key(e *entries.Entry) string {
 	return strings.Join(append(same, p.lines(e)...), "\x00")
 }
 
-// flush prints the groups that still wait. Lines that are no deltas, such as gaps, come after them.
+// flush prints the waiting groups, so that other lines, such as gaps, come after them.
 func (p *logPrinter) flush() (err error) {
 	for len(p.groups.waiting) > 0 {
 		err = errors.Join(err, p.group(p.groups.next()))

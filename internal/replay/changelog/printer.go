@@ -23,21 +23,21 @@ type logPrinter struct {
 	words   words.Wording
 	style   terminal.Style
 	objects bool    // name the object on each line
-	screen  *screen // nil if no terminal shows it
-	merge   bool    // that a person wants siblings that say the same on one line
+	screen  *screen // nil if the output is no terminal
+	merge   bool    // print equal deltas of siblings on one line
 	groups  groups
-	day     string // that a line of its own said last; times on a screen have no date
+	day     string // the last printed day; on a terminal, a day has its own line, and times have no date
 }
 
 func (p *logPrinter) stamp(t time.Time) string { return t.In(p.zone).Format(output.StampForm) }
 
-// Forms of times for people, and of the line that says which day they are of.
+// The forms of times for people, and of the line with the day.
 const (
 	shortForm = "15:04:05.000"
 	dayForm   = "Mon 2006-01-02 -07:00"
 )
 
-// time is the time of a delta as its line has it.
+// time formats the time of a delta for its line.
 func (p *logPrinter) time(t time.Time) string {
 	if p.screen != nil {
 		return t.In(p.zone).Format(shortForm)
@@ -45,7 +45,7 @@ func (p *logPrinter) time(t time.Time) string {
 	return p.stamp(t)
 }
 
-// timeOn is a time that stands in the line of another one.
+// timeOn formats a time within the line of another time: with the date only if the days differ.
 func (p *logPrinter) timeOn(line, t time.Time) string {
 	if line.In(p.zone).Format(time.DateOnly) == t.In(p.zone).Format(time.DateOnly) {
 		return t.In(p.zone).Format(shortForm)
@@ -53,7 +53,7 @@ func (p *logPrinter) timeOn(line, t time.Time) string {
 	return p.stamp(t)
 }
 
-// newDay says which day follows, if the line before was of another one.
+// newDay returns a line with the day, if the previous line was of another day.
 func (p *logPrinter) newDay(t time.Time) string {
 	day := t.In(p.zone).Format(dayForm)
 	if p.screen == nil || day == p.day {
@@ -68,7 +68,8 @@ func (p *logPrinter) newDay(t time.Time) string {
 
 func (p *logPrinter) json(value any) error { return output.WriteJSON(p.out, value, false) }
 
-// Widths of the columns of a log whose lines are not known yet. They are enough for most; longer cells push the rest.
+// Column widths of a log, whose later lines are not known yet. They suffice for most cells; longer cells push the rest to
+// the right.
 const (
 	typeWidth   = len(delta.Updated)
 	whoWidth    = 24
@@ -93,10 +94,10 @@ func (p *logPrinter) entry(e *entries.Entry) error {
 	return nil
 }
 
-// merges reports whether siblings that say the same are one line.
+// merges reports whether one line shows equal deltas of siblings.
 func (p *logPrinter) merges() bool { return p.merge && p.objects }
 
-// line prints a delta as one line, for grep and its like.
+// line prints a delta as one line, for grep and similar tools.
 func (p *logPrinter) line(e *entries.Entry) error {
 	text := p.coloured(p.head(e), e.Type) + "  " + p.style.Change(strings.Join(p.lines(e), "; "))
 	_, err := io.WriteString(p.out, strings.TrimRight(text, " ")+"\n"+p.difference(e))
@@ -114,7 +115,7 @@ func (p *logPrinter) head(e *entries.Entry) string {
 	return render.Line(head + fmt.Sprintf("%-*s", whoWidth, by(e)))
 }
 
-// by is who wrote, if that is proved. A question mark stands behind the former owner of what vanished.
+// by returns the proved writer. If a removed field has only a former owner, it returns that owner with a question mark.
 func by(e *entries.Entry) string {
 	switch {
 	case e.Manager != "":
@@ -125,7 +126,7 @@ func by(e *entries.Entry) string {
 	return "-"
 }
 
-// coloured is the head of a line with its type in colour.
+// coloured returns the head of a line with its type in colour.
 func (p *logPrinter) coloured(head string, kind delta.Type) string {
 	paint := map[delta.Type]func(string) string{delta.Added: p.style.Added, delta.Deleted: p.style.Removed}[kind]
 	if paint == nil {
@@ -134,7 +135,7 @@ func (p *logPrinter) coloured(head string, kind delta.Type) string {
 	return strings.Replace(head, string(kind), paint(string(kind)), 1)
 }
 
-// wrap breaks a text so that it fits into the terminal. The lines after the first hang.
+// wrap breaks a text so that it fits into the terminal. It indents the lines after the first.
 func (p *logPrinter) wrap(text string, hanging int) string {
 	if p.screen == nil {
 		return text
@@ -142,7 +143,7 @@ func (p *logPrinter) wrap(text string, hanging int) string {
 	return terminal.Wrap(text, p.screen.width, hanging)
 }
 
-// lines are what is said of the delta.
+// lines returns the texts about the delta.
 func (p *logPrinter) lines(e *entries.Entry) []string {
 	var lines []string
 	if e.About != "" {
@@ -150,7 +151,7 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 	}
 	if last := e.LastManager; last != nil {
 		writer := render.Line(words.Writer(last.Manager, last.Subresource))
-		if p.merges() { // Siblings were last written at different times.
+		if p.merges() { // The last writes of siblings have different times.
 			lines[0] += "; last writer " + writer
 		} else {
 			lines[0] += fmt.Sprintf("; last proved writer %s at %s%s", writer, output.Mark(last.Estimated, last.Contradictory), p.timeOn(e.OccurredAt, last.OccurredAt))
@@ -160,7 +161,7 @@ func (p *logPrinter) lines(e *entries.Entry) []string {
 		return lines
 	}
 	for _, c := range e.Shown {
-		if len(c.Path) > 0 { // The object as a whole came or went: that was said.
+		if len(c.Path) > 0 { // The object was added or removed: e.About says so.
 			lines = append(lines, p.words.Of(c))
 		}
 	}
@@ -186,7 +187,7 @@ func (p *logPrinter) remark(r entries.Remark) error {
 	return err
 }
 
-// folded says what was only counted.
+// folded prints how many deltas were only counted.
 func (p *logPrinter) folded(more string) error {
 	if err := p.flush(); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (p *logPrinter) folded(more string) error {
 	return err
 }
 
-// title stands over the deltas of one life. In JSON each line says whose it is.
+// title prints a title before the deltas of one life. In JSON, each line names its object.
 func (p *logPrinter) title(text string) error {
 	if p.format == output.JSON {
 		return nil

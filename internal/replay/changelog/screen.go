@@ -14,20 +14,20 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
-// screen is the form of the log on a terminal. New and ended objects say so in their own words, so types have no column.
+// screen is the form of the log on a terminal. The text of new and deleted objects says so, so types have no column.
 type screen struct {
-	width     int                         // columns of the terminal; 0 if it does not tell
-	namespace string                      // not named: all objects are of it; "" if they are of several
-	brief     map[schema.GroupKind]string // what types are called
+	width     int                         // columns of the terminal; 0 if not known
+	namespace string                      // lines omit it, because all objects are in it; "" for several namespaces
+	brief     map[schema.GroupKind]string // short names of types
 }
 
-// Widths of the columns on a screen. A line that is too long with them has none.
+// Column widths on a terminal. If a line does not fit with them, it has no padding.
 const (
 	screenObject = 27
 	screenWho    = 23
 )
 
-// group prints one or several deltas as one line. It breaks only if the terminal is narrower.
+// group prints one or several deltas as one line. It breaks the line only if the terminal is narrower.
 func (p *logPrinter) group(g *group) error {
 	e := g.first()
 	lines := p.lines(e)
@@ -45,7 +45,7 @@ func (p *logPrinter) group(g *group) error {
 	return err
 }
 
-// columns are what stands before the words. Words that fit on the next line only are left whole.
+// columns returns the columns before the words. If the words fit only on a line of their own, they start on the next line.
 func (p *logPrinter) columns(g *group, words string) string {
 	padded, plain := p.padded(g, screenObject, screenWho), p.padded(g, 0, 0)
 	switch {
@@ -66,7 +66,7 @@ func (p *logPrinter) padded(g *group, object, who int) string {
 	return render.Line(line + fmt.Sprintf("%-*s  ", who, by(e)))
 }
 
-// object names what changed as arguments of commands do.
+// object names the changed object in the form of command arguments.
 func (s *screen) object(g *group) string {
 	e := g.first()
 	name := s.kind(e.Group, e.Kind) + "/" + e.Name
@@ -89,10 +89,10 @@ func (s *screen) kind(group, kind string) string {
 	return strings.ToLower(kind)
 }
 
-// fits reports whether a line can stand on the terminal as it is.
+// fits reports whether a line fits on the terminal without a break.
 func (s *screen) fits(line string) bool { return s.width == 0 || terminal.Columns(line) <= s.width }
 
-// painted colours the words of a delta by its type, else by their sign.
+// painted colours the words of a delta by its type. If the type has no colour, it uses the sign of the words.
 func (p *logPrinter) painted(kind delta.Type, words string) string {
 	switch kind {
 	case delta.Added:
@@ -104,7 +104,7 @@ func (p *logPrinter) painted(kind delta.Type, words string) string {
 	}
 }
 
-// difference is that of YAML, if it was asked for.
+// difference returns the diff of YAML, if --diff is set.
 func (p *logPrinter) difference(e *entries.Entry) (text string) {
 	for line := range strings.Lines(e.Diff) {
 		line = render.Line(strings.TrimRight(strings.ReplaceAll(line, "\t", "  "), "\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/known"
 )
 
-// suggest says of words that led to nothing what was perhaps meant.
+// suggest prints notes about namespaces, paths, labels and managers that match nothing, with similar names.
 func (w *logWriter) suggest(ctx context.Context) error {
 	if err := w.env.NoteNamespace(ctx, w.rec, w.namespace); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-// defaultSince is how far back a log of many objects goes unless it is told.
+// defaultSince is the default of --since for a log of many objects.
 const defaultSince = "1h"
 
-// window is which stretch of the record is shown, and how much of it.
+// window is the time range that log shows, and how many deltas of it.
 type window struct {
 	since, until, around string
 	within               time.Duration
@@ -25,7 +25,7 @@ type window struct {
 	limit, tail          int
 
 	bounds entries.Bounds
-	// fromNow says that only new deltas are shown.
+	// fromNow is true if log shows only new deltas.
 	fromNow bool
 }
 
@@ -40,7 +40,7 @@ func (w *window) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.newestFirst, "reverse", false, fmt.Sprintf("newest first, at most %d unless --limit is set", mostReversed))
 }
 
-// validate refuses what cannot be meant.
+// validate rejects contradictory flags.
 func (w *window) validate(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	var err error
@@ -70,7 +70,7 @@ func (w *window) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-// read reads the instants.
+// read parses the instants.
 func (w *window) read(e *env.Env) (err error) {
 	if w.around != "" {
 		if w.bounds.Until, err = e.Instant(w.around); err != nil {
@@ -93,7 +93,7 @@ func (w *window) read(e *env.Env) (err error) {
 	return nil
 }
 
-// place finds the begin and the end around an instant.
+// place sets the beginning and the end around the instant of --around.
 func (w *window) place(ctx context.Context, e *env.Env, rec *env.Record) error {
 	if w.around == "" {
 		return nil
@@ -106,7 +106,7 @@ func (w *window) place(ctx context.Context, e *env.Env, rec *env.Record) error {
 	return nil
 }
 
-// middle is the time of the instant around which the log is.
+// middle returns the time of the instant of --around.
 func (w *window) middle(ctx context.Context, e *env.Env, rec *env.Record) (time.Time, error) {
 	at, all := w.bounds.Until, history.Scope{}
 	if at.IsNow() {
@@ -114,13 +114,13 @@ func (w *window) middle(ctx context.Context, e *env.Env, rec *env.Record) (time.
 	}
 	point, err := rec.Resolve(ctx, at, all)
 	if err == nil && at.RV() != "" {
-		// Each stream reaches a resource version at another seq. Up to this one, all have.
+		// Each stream reaches a resource version at another seq. At this seq, all streams have reached it.
 		point, err = rec.Resolve(ctx, history.AtSeq(max(1, point.Sure(all))), all)
 	}
 	return point.Time, err
 }
 
-// sinceDefault is for many objects: their log does not begin with the record.
+// sinceDefault sets the default of --since for a log of many objects, which does not begin with the record.
 func (w *window) sinceDefault(e *env.Env) (err error) {
 	if w.bounds.HasSince {
 		return nil
@@ -132,7 +132,7 @@ func (w *window) sinceDefault(e *env.Env) (err error) {
 	return nil
 }
 
-// most is how many deltas are kept to be shown later; 0 if they are shown as they come.
+// most returns how many deltas are kept for later output; 0 if each delta is printed at once.
 func (w *window) most() int {
 	switch {
 	case w.limit > 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// mostReversed bounds what is kept to be printed newest first.
+// mostReversed bounds the deltas that are kept for output newest first.
 const mostReversed = 10_000
 
 // logWriter writes the deltas of one query.
@@ -25,7 +25,7 @@ type logWriter struct {
 	scope   history.Scope
 	printer *logPrinter
 	keep    func(*history.Delta) bool
-	// header gives a title over each life; nil for none.
+	// header returns the title of a life; nil for no titles.
 	header func(*history.Delta) string
 	fold   *entries.Fold
 
@@ -33,19 +33,19 @@ type logWriter struct {
 	life    int64
 	shown   int
 	damaged []error
-	holding bool       // keep what is to be printed
+	holding bool       // keep lines instead of printing them
 	kept    []keptLine // in the order of the record
-	title   *keptLine  // of the life of the oldest that is kept, if it is not kept itself
-	deltas  int        // among what is kept
+	title   *keptLine  // the title for the oldest kept line, if kept does not hold it
+	deltas  int        // number of deltas in kept
 }
 
-// keptLine is what will be printed later.
+// keptLine is a line for later output.
 type keptLine struct {
 	show         func() error
 	delta, title bool
 }
 
-// write prints what waits also if the reading fails.
+// write prints the log of a query. If reading fails, it still prints the waiting groups.
 func (w *logWriter) write(ctx context.Context, query history.Query) error {
 	return errors.Join(w.readAll(ctx, query), w.printer.flush())
 }
@@ -78,7 +78,7 @@ func (w *logWriter) readAll(ctx context.Context, query history.Query) error {
 	return w.finish(ctx)
 }
 
-// past shows what there is, or the newest of it.
+// past prints the recorded deltas, or the newest of them.
 func (w *logWriter) past(ctx context.Context, query history.Query) error {
 	if err := w.each(ctx, w.rec.Versions(ctx, query)); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (w *logWriter) past(ctx context.Context, query history.Query) error {
 	return w.release()
 }
 
-// notes prints the notes that are not lines of the log anyway.
+// notes prints the notes that do not also appear as lines of the log.
 func (w *logWriter) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
 		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated ||
@@ -114,7 +114,8 @@ func (w *logWriter) each(ctx context.Context, versions iter.Seq2[history.Version
 	return nil
 }
 
-// broken shows a row that cannot be read where it would be. An error that is not about a row or a day ends the reading.
+// broken prints a remark in the place of a row that cannot be read. It returns an error that is not about one row or one
+// day, which ends the reading.
 func (w *logWriter) broken(ctx context.Context, v *history.Version, err error) error {
 	r, ok := entries.Broken(err)
 	if !ok {
@@ -154,7 +155,7 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 	return w.put(keptLine{show: func() error { return w.entry(ctx, v.ObjectID, e) }, delta: true})
 }
 
-// entry prints one delta. For a Deleted it names the last writer, as far as that is proved.
+// entry prints one delta. A Deleted has the last writer, if the record proves it.
 func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry) error {
 	if e.Type == delta.Deleted {
 		last, found, err := w.rec.Lookup().LastWriter(ctx, objectID, e.Seq)
@@ -172,7 +173,7 @@ func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry)
 	return w.printer.entry(e)
 }
 
-// remarks prints lines between the deltas.
+// remarks prints remarks between the deltas.
 func (w *logWriter) remarks(all []entries.Remark) error {
 	for _, r := range all {
 		if err := w.say(func() error { return w.printer.remark(r) }); err != nil {
@@ -182,7 +183,7 @@ func (w *logWriter) remarks(all []entries.Remark) error {
 	return nil
 }
 
-// say prints now, or keeps what is to be printed.
+// say prints a line, or keeps it for later.
 func (w *logWriter) say(what func() error) error { return w.put(keptLine{show: what}) }
 
 func (w *logWriter) put(line keptLine) error {
@@ -204,7 +205,7 @@ func (w *logWriter) put(line keptLine) error {
 	return nil
 }
 
-// release prints what was kept.
+// release prints the kept lines.
 func (w *logWriter) release() error {
 	w.holding = false
 	if w.newestFirst {
@@ -224,7 +225,7 @@ func (w *logWriter) release() error {
 	return nil
 }
 
-// finish says what was counted only, and what could not be shown.
+// finish prints how many deltas were only counted, and returns an error for deltas that could not be shown.
 func (w *logWriter) finish(ctx context.Context) error {
 	if err := w.printer.flush(); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (c *completer) arguments(cmd *cobra.Command, args []string, typed string) (
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// pairs are types, each with the slash that its name comes after.
+// pairs returns types, each followed by the slash before a name.
 func (r *reading) pairs(typed string) (offer, error) {
 	found, err := r.types(typed)
 	for i, word := range found.words {
@@ -44,7 +44,8 @@ func (r *reading) pairs(typed string) (offer, error) {
 	return found, err
 }
 
-// types are the resources that the record holds. A short name, kind or category is offered if no resource begins as it does.
+// types returns the resources that the record holds. If the typed text begins no resource, it returns short names, kinds and
+// categories.
 func (r *reading) types(typed string) (offer, error) {
 	catalog, err := r.catalog()
 	if err != nil {
@@ -55,7 +56,7 @@ func (r *reading) types(typed string) (offer, error) {
 	for _, each := range catalog.Resources {
 		name := each.Resource
 		if seen[name] || strings.Contains(typed, ".") {
-			name = each.String() // The plain name means another resource.
+			name = each.String() // The plain name is that of another resource.
 		}
 		seen[each.Resource] = true
 		if len(harmless([]string{name}, forPatterns)) == 0 {
@@ -80,7 +81,7 @@ func before(text, mark string) string {
 	return text
 }
 
-// named are the names of the objects of a type that were not given yet.
+// named returns the names of objects of a type that the line does not have yet.
 func (r *reading) named(word, typed string, given []string) (offer, error) {
 	found, err := r.namesOf(word, typed)
 	found.words = slices.DeleteFunc(found.words, func(name string) bool {
@@ -110,7 +111,7 @@ func (r *reading) namesOf(word, typed string) (offer, error) {
 	return offer{words: harmless(names, forPatterns), more: more}, err
 }
 
-// targets are what the arguments name so far. Flags that come before the arguments are completed without any.
+// targets returns the targets of the arguments typed so far. If a flag precedes the arguments, there are none.
 func (r *reading) targets() ([]resource.Target, string, error) {
 	namespace, err := r.namespace()
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 // completer completes the command lines of one program.
 type completer struct{ env *env.Env }
 
-// A source gives words for what is being typed. It gets the last word of a list (a,b,c).
+// A source returns words that complete the typed text. In a list (a,b,c), it gets only the last element.
 type source func(r *reading, typed string) (offer, error)
 
-// An offer is what can be typed. A word may have a description after a tab.
+// An offer holds possible words. A word may have a description after a tab.
 type offer struct {
 	words []string
-	more  bool // there are more
-	open  bool // a word need not end here, so no space follows it
+	more  bool // there are more words
+	open  bool // a word can continue, so no space follows it
 }
 
-// Register has all commands below root complete what they take. The usage line of a command says which arguments these are.
+// Register adds completion to root and its commands. The usage line of a command says which arguments it takes.
 func Register(root *cobra.Command, e *env.Env) {
 	c := &completer{env: e}
 	c.flags(root)
@@ -38,7 +38,7 @@ func Register(root *cobra.Command, e *env.Env) {
 	}
 }
 
-// Prepare readies commands for a line that is to be completed, if the arguments ask for that. Cobra reads the flags of it twice.
+// Prepare prepares commands for completion, if the arguments request it: cobra then parses the flags of the line twice.
 func Prepare(root *cobra.Command, args []string) {
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return
@@ -48,19 +48,19 @@ func Prepare(root *cobra.Command, args []string) {
 	}
 }
 
-// flags completes the flags that a command itself has. One that completes itself is left alone.
+// flags adds completion to a command's own flags. It skips flags that already have a completion function.
 func (c *completer) flags(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, has := cmd.GetFlagCompletionFunc(f.Name); has {
 			return
 		}
 		if function := c.flag(cmd, f); function != nil {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, function) // its only errors are an unknown flag and a second function
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, function) // it fails only for an unknown flag or a second function
 		}
 	})
 }
 
-// flag says how the values of a flag are completed; nil for files.
+// flag returns the completion of a flag's values; nil for file names.
 func (c *completer) flag(cmd *cobra.Command, f *pflag.Flag) cobra.CompletionFunc {
 	if values, ok := valuesOf(cmd.Name(), f.Name); ok {
 		return c.values(f, values)
@@ -77,7 +77,7 @@ func (c *completer) flag(cmd *cobra.Command, f *pflag.Flag) cobra.CompletionFunc
 	return cobra.NoFileCompletions
 }
 
-// from completes a flag from the record.
+// from completes a flag with words from the record.
 func (c *completer) from(f *pflag.Flag, from source) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before, last := "", typed
@@ -88,7 +88,7 @@ func (c *completer) from(f *pflag.Flag, from source) cobra.CompletionFunc {
 	}
 }
 
-// values completes a flag with the values that it takes.
+// values completes a flag with its fixed values.
 func (c *completer) values(f *pflag.Flag, values []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before, last := "", typed
@@ -99,7 +99,7 @@ func (c *completer) values(f *pflag.Flag, values []string) cobra.CompletionFunc 
 	}
 }
 
-// offered asks the record, and gives nothing if that fails.
+// offered returns words from the record. If reading fails, it returns none.
 func (c *completer) offered(cmd *cobra.Command, args []string, before string, ask func(*reading) (offer, error)) ([]string, cobra.ShellCompDirective) {
 	found, err := c.read(cmd, args, ask)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *completer) offered(cmd *cobra.Command, args []string, before string, as
 	return shown(found, before), directive
 }
 
-// shown are the words of an offer, each after what was typed before it.
+// shown returns the words of an offer, each with the text typed before it.
 func shown(o offer, before string) []string {
 	var words []string
 	for _, word := range o.words {
@@ -125,13 +125,14 @@ func shown(o offer, before string) []string {
 	return words
 }
 
-// Characters that a word from a cluster cannot have. Shells run what is in $(), also when they complete the next word of the line.
+// Characters that are not allowed in a word from a cluster. Shells run the text in $(), even while they complete the next
+// word.
 const (
 	forShells   = "`$\\\"'(){}<>|&;?!#~^"
-	forPatterns = "*[]" // in a path they are no pattern of a shell, as long as no file is called so
+	forPatterns = "*[]" // allowed in paths: a shell takes them for a pattern only if a file name matches
 )
 
-// harmless leaves out the words that cannot stand on a command line as they are, or hold one of some other characters.
+// harmless returns the words that need no quotes on a command line, and that hold none of the other characters.
 func harmless(words []string, others string) []string {
 	return slices.DeleteFunc(words, func(word string) bool {
 		return word == "" || word[0] == '-' || strings.ContainsFunc(word, func(r rune) bool {
@@ -140,7 +141,7 @@ func harmless(words []string, others string) []string {
 	})
 }
 
-// isList reports whether a flag takes several values with commas between them.
+// isList reports whether a flag takes several values, separated by commas.
 func isList(f *pflag.Flag) bool { return f.Value.Type() == "stringSlice" }
 
 // splitList cuts a list before its last word.

@@ -1,13 +1,16 @@
-// Package completion tells a shell which words can come next: types, names, namespaces, clusters, managers, paths and forms of output.
+// Package completion gives a shell the words that can come next: types, names, namespaces, clusters, managers, paths and
+// forms of output.
 //
 // # What it guarantees
 //
-//   - Words are those of the instant that the command line names (--at, or --from and --to and their like), else of now.
-//   - An answer has at most known.Most words. A note that the shell shows says that there are more.
-//   - A word that a shell would read as a command, or that steers a terminal, is not offered: names come from a cluster.
-//   - If something fails, or takes longer than two seconds, it offers nothing and says nothing. No embedded PostgreSQL is started for it.
+//   - Words come from the instant of the command line (--at, or a range such as --from and --to). Without an instant, they
+//     come from now.
+//   - An answer has at most known.Most words. If there are more, the shell shows a note.
+//   - Names come from a cluster. The package never offers a word that a shell would run, or that controls a terminal.
+//   - If a query fails, or takes longer than two seconds, the package offers nothing and prints nothing. It starts no
+//     embedded PostgreSQL.
 //
 // # What it rejects
 //
-// Nothing: the command itself says what is wrong.
+// Nothing: the command itself reports errors.
 package completion

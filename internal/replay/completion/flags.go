@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// sources are the flags whose values the record holds.
+// sources maps flags to the source of their values in the record.
 var sources = map[string]source{
 	"namespace": (*reading).namespaces,
 	"manager":   (*reading).managers,
@@ -25,7 +25,7 @@ var sources = map[string]source{
 // files are the flags that take the name of a file or directory.
 var files = []string{"audit-log", "certificate-authority", "config", "data-dir", "intentions", "kubeconfig", "output", "redaction-key-file", "tls-cert", "tls-key"}
 
-// outputs are the forms of -o. Those of get are kubectl's, and -o of snapshot is a file.
+// outputs holds the values of -o. The values for get are kubectl's, and -o of snapshot is a file.
 var outputs = map[string][]string{
 	"log":      {"text", "wide", "json"},
 	"diff":     {"text", "json", "name", "unified", "stat"},
@@ -37,7 +37,7 @@ var outputs = map[string][]string{
 	"verify":   {"text", "json"},
 }
 
-// valuesOf are the values of a flag that takes nothing else.
+// valuesOf returns the values of a flag that takes only fixed values.
 func valuesOf(command, flag string) ([]string, bool) {
 	switch flag {
 	case "output":
@@ -57,7 +57,7 @@ func valuesOf(command, flag string) ([]string, bool) {
 	return nil, false
 }
 
-// namespaces are the namespaces that lived, and those to which the recording of a resource is confined.
+// namespaces returns the recorded namespaces, and the namespaces to which the recording of a resource is limited.
 func (r *reading) namespaces(typed string) (offer, error) {
 	streams, err := r.rec.Streams(r.ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *reading) namespaces(typed string) (offer, error) {
 	return offer{words: harmless(slices.Compact(names), forPatterns), more: more}, err
 }
 
-// managers are those of the objects that the arguments name, or else the latest writers.
+// managers returns the field managers of the objects that the arguments name. Without names, it returns the latest writers.
 func (r *reading) managers(typed string) (offer, error) {
 	targets, namespace, err := r.targets()
 	if err != nil {
@@ -102,10 +102,10 @@ func (r *reading) managers(typed string) (offer, error) {
 	return offer{words: harmless(startingWith(slices.Compact(all), typed), forPatterns)}, nil
 }
 
-// indexWords are the names of indices; each is followed by = and a value.
+// indexWords are the names of indices, each with the = before its value.
 var indexWords = []string{"label=", "namespace=", "node=", "owner=", "uid="}
 
-// index completes the value of two indices, which is a name.
+// index completes the name of an index, and the values of two indices whose values are names.
 func (r *reading) index(typed string) (offer, error) {
 	name, value, ok := strings.Cut(typed, "=")
 	if !ok {

@@ -10,13 +10,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// Objects whose paths are offered: so many of each type, and of so many types where none is named.
+// Limits of the objects whose paths are offered: objects of each type, and types if the line names none.
 const (
 	objectsOfType = 3
 	typesAtOnce   = 8
 )
 
-// paths completes a path by one step, from objects as they are now: the named ones, or the newest of the named types.
+// paths completes a path by one step, from the current state of the named objects, or of the newest objects of the named
+// types.
 func (r *reading) paths(typed string) (offer, error) {
 	scopes, err := r.examples()
 	if err != nil {
@@ -39,7 +40,7 @@ func (r *reading) paths(typed string) (offer, error) {
 	return steps(all, typed), nil
 }
 
-// examples name the objects.
+// examples returns the scopes of these objects.
 func (r *reading) examples() ([]history.Scope, error) {
 	targets, namespace, err := r.targets()
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *reading) examples() ([]history.Scope, error) {
 	return scopes, nil
 }
 
-// busiest are the streams whose last delta is the newest.
+// busiest returns the streams with the newest deltas.
 func (r *reading) busiest(namespace string) ([]int32, error) {
 	streams, err := r.rec.Streams(r.ctx)
 	if err != nil {
@@ -83,7 +84,8 @@ func (r *reading) busiest(namespace string) ([]int32, error) {
 	return ids, nil
 }
 
-// steps are the next steps of paths that begin as typed. A step that is not the last of its path leaves the word open.
+// steps returns the next steps of the paths that begin with the typed text. If a step is not the last of its path, the word
+// stays open.
 func steps(paths []string, typed string) (found offer) {
 	for _, path := range paths {
 		if !strings.HasPrefix(path, typed) || path == typed {
@@ -98,7 +100,7 @@ func steps(paths []string, typed string) (found offer) {
 	return found
 }
 
-// stepEnd is where the step ends that a path takes at a place: before the next dot or bracket that is not within brackets.
+// stepEnd returns the end of the step of a path at a position: the next dot or bracket outside of brackets.
 func stepEnd(path string, at int) int {
 	within := strings.LastIndexByte(path[:at], '[') > strings.LastIndexByte(path[:at], ']')
 	for i := at; i < len(path); i++ {

@@ -13,23 +13,23 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// patience is how long a shell may wait. Most answers take a tenth of a second.
+// patience is the maximum time of a completion. Most take a tenth of a second.
 const patience = 2 * time.Second
 
-// A reading is the record at the stretch of time that a command line names.
+// A reading is the open record, with the time range of a command line.
 type reading struct {
-	ctx  context.Context // A source is asked once, and ends with it.
+	ctx  context.Context // A reading serves one completion.
 	env  *env.Env
 	cmd  *cobra.Command
 	args []string
 	rec  *env.Record
 
-	lives  known.Lives // From and To are those of the stretch
+	lives  known.Lives // From and To bound the time range
 	until  time.Time
-	served *resource.Catalog // nil until it is asked for
+	served *resource.Catalog // nil until catalog reads it
 }
 
-// read opens the record, asks, and closes it.
+// read opens the record, calls ask, and closes the record.
 func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (offer, error)) (found offer, err error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 	defer cancel()
@@ -51,7 +51,7 @@ func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (
 
 var errNotRunning = errors.New("the embedded PostgreSQL does not run")
 
-// silent has the settings of the command line.
+// silent returns an Env with the settings of the command line that prints nothing.
 func (c *completer) silent(cmd *cobra.Command) (*env.Env, error) {
 	silent, err := c.env.Silent(cmd)
 	if err != nil {
@@ -64,13 +64,13 @@ func (c *completer) silent(cmd *cobra.Command) (*env.Env, error) {
 	return silent, err
 }
 
-// clusters completes --cluster. No record is opened for it: one that holds several clusters opens only with a name.
+// clusters completes --cluster. It opens no record: a database with several clusters needs a name for that.
 func (c *completer) clusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 	defer cancel()
 	var names []string
 	if silent, err := c.silent(cmd); err == nil {
-		all, _ := silent.Clusters(ctx) // a shell has no place for an error
+		all, _ := silent.Clusters(ctx) // completion cannot print an error
 		for _, each := range all {
 			names = append(names, each.Name)
 		}
@@ -78,7 +78,7 @@ func (c *completer) clusters(cmd *cobra.Command, _ []string, typed string) ([]st
 	return shown(offer{words: harmless(startingWith(names, typed), forPatterns)}, ""), cobra.ShellCompDirectiveNoFileComp
 }
 
-// resolve finds the stretch. A resource version is of one resource, so it is taken for now.
+// resolve sets the time range. It treats a resource version, which belongs to one resource, as now.
 func (r *reading) resolve() error {
 	r.until = r.env.Now()
 	from, to := r.typed("at", "from", "since", "around"), r.typed("at", "to", "until", "around")
@@ -103,7 +103,7 @@ func (r *reading) resolve() error {
 	return nil
 }
 
-// typed is the first of some flags that was given.
+// typed returns the value of the first of these flags that is set.
 func (r *reading) typed(names ...string) string {
 	for _, name := range names {
 		if f := r.cmd.Flags().Lookup(name); f != nil && f.Changed {
@@ -113,7 +113,7 @@ func (r *reading) typed(names ...string) string {
 	return ""
 }
 
-// point finds an instant; "" is now. Its Seq is 0 for a resource version.
+// point resolves an instant; "" is now. For a resource version, Seq is 0.
 func (r *reading) point(text string) (history.Point, error) {
 	if text == "" {
 		text = "now"
@@ -125,7 +125,7 @@ func (r *reading) point(text string) (history.Point, error) {
 	return r.rec.Resolve(r.ctx, at, history.Scope{Streams: []int32{}})
 }
 
-// catalog says which resources there were at the end of the stretch.
+// catalog returns the resources at the end of the time range.
 func (r *reading) catalog() (c *resource.Catalog, err error) {
 	if r.served == nil {
 		r.served, err = resource.ReadCatalog(r.ctx, r.rec.Record, r.until, func(string) {})
@@ -133,7 +133,7 @@ func (r *reading) catalog() (c *resource.Catalog, err error) {
 	return r.served, err
 }
 
-// namespace is that of the command line; "" for all.
+// namespace returns the namespace of the command line; "" for all.
 func (r *reading) namespace() (string, error) {
 	all := r.cmd.Flags().Lookup("all-namespaces")
 	return r.env.Namespace(all != nil && all.Value.String() == "true")

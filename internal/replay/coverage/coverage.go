@@ -50,7 +50,7 @@ type coverageCommand struct {
 
 	since, until, output string
 	failIncomplete       bool
-	incomplete           bool // only holes
+	incomplete           bool // print only time ranges with missing versions
 }
 
 // NewCommand makes the command coverage.
@@ -94,7 +94,7 @@ func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// Report says what is complete. Its JSON form is public: documented in the help of coverage.
+// Report is the result of coverage. Its JSON form is public: the help of coverage documents it.
 type Report struct {
 	Cluster   string             `json:"cluster"`
 	From      time.Time          `json:"from,omitzero"`
@@ -111,10 +111,10 @@ type resourceCoverage struct {
 	Complete  bool      `json:"complete"`
 	Stretches []Stretch `json:"stretches"`
 
-	unrecorded bool // it was asked for, and no object of it was ever recorded
+	unrecorded bool // the arguments name it, and no object of it was ever recorded
 }
 
-// Stretch is how complete one stretch of the record is, of one resource.
+// Stretch is one time range of the record of one resource, and whether it is complete.
 type Stretch struct {
 	From      time.Time     `json:"from,omitzero"`
 	To        time.Time     `json:"to,omitzero"`
@@ -130,12 +130,12 @@ type Stretch struct {
 	Vanished  int64         `json:"vanished,omitempty"`
 	Unchanged int64         `json:"unchanged,omitempty"`
 
-	missing bool // versions may be missing that were asked for
-	after   bool // it comes after the end of the record
-	isGap   bool // the server or the recorder's fate made it, not configuration
+	missing bool // versions in the requested time range may be missing
+	after   bool // it is after the end of the record
+	isGap   bool // a gap of the record caused it, not the configuration
 }
 
-// onlyHoles leaves out the stretches in which nothing is missing, and the resources without others.
+// onlyHoles removes the time ranges without missing versions, and the resources that then have none.
 func (r *Report) onlyHoles() {
 	for i := range r.Resources {
 		c := &r.Resources[i]
@@ -151,7 +151,7 @@ type pauseCoverage struct {
 	Recorder string    `json:"recorder"`
 }
 
-// causeStopped is a cause that the view has and no gap has: no recorder was running.
+// causeStopped is a cause of the view coverage, which no gap has: no recorder was running.
 const causeStopped delta.Cause = "stopped"
 
 func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []string) (*Report, error) {
@@ -189,7 +189,7 @@ func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []st
 	return r, nil
 }
 
-// window is what --since and --until say, zero where they say nothing.
+// window returns the times of --since and --until, zero for a flag that is not set.
 func (c *coverageCommand) window(ctx context.Context, rec *env.Record) (from, to time.Time, err error) {
 	if from, err = c.instant(ctx, rec, "--since", c.since); err != nil {
 		return from, to, err
@@ -223,7 +223,8 @@ func (c *coverageCommand) instant(ctx context.Context, rec *env.Record, flag, te
 	return point.Time, nil
 }
 
-// wanted is what the arguments name, and whether it is in the record; nil for everything, also what is not recorded at all.
+// wanted returns the resources that the arguments name, and whether the record holds them. Without arguments, it returns
+// nil, for all resources.
 func (c *coverageCommand) wanted(ctx context.Context, rec *env.Record, to time.Time, args []string) (map[schema.GroupResource]bool, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -255,7 +256,7 @@ func (c *coverageCommand) wanted(ctx context.Context, rec *env.Record, to time.T
 	return wanted, nil
 }
 
-// leftOut notes what was asked for and is not in the record at all. It is then not complete.
+// leftOut adds the named resources that the record does not hold. Then the report is not complete.
 func (r *Report) leftOut(wanted map[schema.GroupResource]bool) {
 	for gr, recorded := range wanted {
 		if recorded {
@@ -277,7 +278,7 @@ func byName(a, b resourceCoverage) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Scope, b.Scope))
 }
 
-// meets reports whether two stretches of time have an instant in common. A zero time is an end that there is not.
+// meets reports whether two time ranges overlap. A zero time is no bound.
 func meets(from, to, since, until time.Time) bool {
 	return (to.IsZero() || since.IsZero() || to.After(since)) && (from.IsZero() || until.IsZero() || !from.After(until))
 }
@@ -297,8 +298,9 @@ func (r *Report) add(s *history.Coverage) {
 	r.Resources[i].Stretches = append(r.Resources[i].Stretches, made)
 }
 
-// missed reports whether a stretch counts as a hole. Time before the first list is none, once that list has come. Nor is what
-// was left out on purpose, nor the time after the end of the record, unless that was asked for.
+// missed reports whether versions are missing in a time range. A first list that has come ends the time before it, which is
+// no gap. The time that the configuration excludes is no gap. The time after the end of the record is one only if the user
+// requested it.
 func (r *Report) missed(s *Stretch) bool {
 	switch {
 	case s.Complete:

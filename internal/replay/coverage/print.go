@@ -32,7 +32,7 @@ type coveragePrinter struct {
 	out   io.Writer
 	zone  *time.Location
 	wide  bool
-	width int // columns of the terminal; 0 if there is none
+	width int // columns of the terminal; 0 without a terminal
 	style terminal.Style
 }
 
@@ -57,7 +57,7 @@ func (p *coveragePrinter) print(r *Report, verdict string) error {
 	return err
 }
 
-// table has a row for each stretch, or nothing if there is none to show.
+// table prints a row for each time range, or nothing if there are none.
 func (p *coveragePrinter) table(r *Report) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -88,11 +88,11 @@ func (p *coveragePrinter) table(r *Report) error {
 	return err
 }
 
-// incomplete is the cell of a stretch that is not complete.
+// incomplete matches the cell of a time range that is not complete.
 var incomplete = regexp.MustCompile(`(?m)(  )no\b`)
 
-// shows leaves out the time before a first list and after the end of the record, unless the table is wide. The verdict names
-// that end.
+// shows reports whether the table has a row for a time range. Only the wide table has rows for the time before a first list
+// and after the end of the record. The verdict names that end.
 func (p *coveragePrinter) shows(s *Stretch) bool {
 	return p.wide || s.missing || s.Cause != delta.CauseFirstList && !s.after
 }
@@ -132,7 +132,7 @@ func dash(s string) string {
 
 func (p *coveragePrinter) stamp(t time.Time) string { return t.In(p.zone).Format(output.StampForm) }
 
-// why is what is known of a hole.
+// why returns the known reason of a gap.
 func (s *Stretch) why() string {
 	why := string(s.Cause)
 	if s.Detail != "" {
@@ -143,12 +143,12 @@ func (s *Stretch) why() string {
 		why += "; a list then held nothing new"
 	case delta.OutcomeRelisted:
 		why += fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", s.Appeared, s.Changed, s.Vanished, s.Unchanged)
-	default: // It goes on.
+	default: // The gap is open.
 	}
 	return why
 }
 
-// verdict says whether everything is there that was asked for. It is one sentence, and one of each resource that is not in the record.
+// verdict returns one sentence about the completeness of the answer, and one for each resource that is not in the record.
 func (r *Report) verdict(zone *time.Location) string {
 	var sentences []string
 	for i := range r.Resources {
@@ -162,7 +162,7 @@ func (r *Report) verdict(zone *time.Location) string {
 	return strings.Join(sentences, " ")
 }
 
-// absence says why a resource is not in the record.
+// absence returns a sentence that explains why a resource is not in the record.
 func (c *resourceCoverage) absence() string {
 	name := schema.GroupResource{Group: c.Group, Resource: c.Resource}
 	for _, s := range slices.Backward(c.Stretches) {
@@ -173,7 +173,7 @@ func (c *resourceCoverage) absence() string {
 	return fmt.Sprintf("Not recorded: %s. The recorder never saw it, though the server offered it.", name)
 }
 
-// summary is one sentence about what is in the record.
+// summary returns one sentence about the recorded resources.
 func (r *Report) summary(zone *time.Location) string {
 	complete, holes, leftOut := 0, 0, 0
 	for i := range r.Resources {
@@ -214,7 +214,7 @@ func (r *Report) summary(zone *time.Location) string {
 	return text + "."
 }
 
-// end is where the record ends, if nobody records any more; else zero.
+// end returns the end of the record, or zero while a recorder runs.
 func (r *Report) end() (end time.Time) {
 	for i := range r.Resources {
 		for _, s := range r.Resources[i].Stretches {
@@ -226,7 +226,7 @@ func (r *Report) end() (end time.Time) {
 	return end
 }
 
-// hasHole reports whether versions may be missing that were asked for.
+// hasHole reports whether versions in the requested time range may be missing.
 func (c *resourceCoverage) hasHole() bool {
 	return slices.ContainsFunc(c.Stretches, func(s Stretch) bool { return s.missing })
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A question is what one request asks for.
+// A question is a request that describe sends: one object or a list of a resource.
 type question struct {
 	resource schema.GroupResource
 	list     bool
 }
 
-// aged are the times of which kubectl's describe prints the age, and nothing else.
+// aged lists the times for which kubectl's describe prints only the age.
 var aged = map[question][]string{
 	{schema.GroupResource{Resource: "events"}, true}:                  {"/items/*/firstTimestamp", "/items/*/lastTimestamp", "/items/*/eventTime", "/items/*/series/lastObservedTime"},
 	{schema.GroupResource{Resource: "pods"}, true}:                    {"/items/*/metadata/creationTimestamp"},
@@ -24,7 +24,7 @@ var aged = map[question][]string{
 	{schema.GroupResource{Resource: "persistentvolumeclaims"}, false}: {"/metadata/deletionTimestamp"},
 }
 
-// withAges moves the times of an answer whose ages are printed. They are then as long before now as they were before the instant.
+// withAges moves these times of an answer: their age now equals their age at the instant.
 func withAges(q question, body []byte, instant, now time.Time) ([]byte, error) {
 	var paths []patch.Path
 	for _, text := range aged[q] {
@@ -37,7 +37,7 @@ func withAges(q question, body []byte, instant, now time.Time) ([]byte, error) {
 	return timeshift.Move(body, paths, func(t time.Time) time.Time {
 		age := instant.Sub(t)
 		if age > 0 {
-			age = age.Truncate(time.Second) // kubectl shows whole seconds, and takes up to one to come to them
+			age = age.Truncate(time.Second) // kubectl prints whole seconds, and may print them up to a second later
 		}
 		return now.Add(-age)
 	})

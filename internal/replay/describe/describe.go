@@ -101,8 +101,8 @@ func (c *command) answer(cmd *cobra.Command, rec *env.Record, args []string, ins
 		}
 	}
 	c.env.Note(past.Inexact("the description shows", v.Point))
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))                                        // Libraries log odd requests; kubectl is answered them.
-	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec.Record}}) // It logs what it answers: here that is said once.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))                                        // Libraries log odd requests; kubectl gets an answer to them.
+	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{rec.Record}}) // It has no log: the command prints the errors.
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (c *command) answer(cmd *cobra.Command, rec *env.Record, args []string, ins
 	return c.options(ctx, clients, args, cmd.Flags().Changed("show-events")).Run()
 }
 
-// options are those of kubectl's command.
+// options returns the options of kubectl's command.
 func (c *command) options(ctx context.Context, clients *kubectl.Clients, args []string, eventsAsked bool) *kubectlcommand.DescribeOptions {
 	factory := cmdutil.NewFactory(clients)
-	namespace, _, _ := clients.ToRawKubeConfigLoader().Namespace() // It reads no file, so it does not fail.
+	namespace, _, _ := clients.ToRawKubeConfigLoader().Namespace() // It reads no file, so it cannot fail.
 	return &kubectlcommand.DescribeOptions{
 		Selector: c.labelSelector, Namespace: namespace, AllNamespaces: c.allNamespaces,
 		Describer: func(mapping *meta.RESTMapping) (kubectldescribe.ResourceDescriber, error) {

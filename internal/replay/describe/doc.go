@@ -1,13 +1,13 @@
-// Package describe is kubectl's own describe. The API of the past answers its requests, in process.
+// Package describe is kubectl's own describe. The API of the past answers its requests, in the same process.
 //
 // # What it guarantees
 //
-//   - Every time is the recorded one. Every age is relative to the instant.
-//   - Notes say what is missing: Events that are not on record, gaps, and the values of Secrets.
+//   - Every time is the recorded time. Every age is relative to the instant.
+//   - Notes name missing parts: Events that are not on record, gaps, and the values of Secrets.
 //
 // # How ages are made
 //
-// kubectl's describe takes no clock: it subtracts a time from now. ages.go lists the times of which it prints the age, and nothing else. They
-// are served as far before now as they were before the instant. All others are served as they are. A test describes every object of a
-// record, and compares both sorts.
+// kubectl's describe takes no clock: it subtracts a time from now. ages.go lists the times of which it prints only the age.
+// The transport moves these times, so that they are as long before now as they were before the instant. It serves all other
+// times unchanged. A test describes every object of a record, and compares both kinds.
 package describe

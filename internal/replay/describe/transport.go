@@ -20,19 +20,19 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/view"
 )
 
-// transport hands kubectl's requests to the API of the past.
+// transport passes kubectl's requests to the API of the past.
 type transport struct {
-	ctx     context.Context // Of the command: kubectl's requests carry none.
-	handler http.Handler
-	root    string // of the instant's API
-	view    *view.View
-	targets []resource.Target
-	told    bool // An object was said to be gone.
+	ctx       context.Context // the command's: kubectl's requests have none
+	handler   http.Handler
+	root      string // path of the instant's API
+	view      *view.View
+	targets   []resource.Target
+	goneNoted bool // an error said that the object was deleted
 }
 
 var requests = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked, err := requests.NewRequestInfo(r)
 	if err != nil {
@@ -54,21 +54,22 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// inner is a request as the handler takes it.
+// inner returns the request in the form that the handler takes.
 func (t *transport) inner(r *http.Request) *http.Request {
 	inner := r.Clone(t.ctx)
 	inner.URL.Path, inner.URL.RawPath, inner.Body = t.root+r.URL.Path, "", http.NoBody
 	return inner
 }
 
-// assumed reports whether kubectl asks for the namespace of an object that it did not find, and whether that has to be there. If the record
-// has no namespaces, it was there. If the object is said to be gone, kubectl would say instead that its namespace is.
+// assumed reports whether the transport answers that a namespace exists. kubectl asks for the namespace of an object that it
+// did not find. If the record holds no namespaces, the transport says that it existed. If an error already said that the
+// object was deleted, kubectl must not report a missing namespace instead.
 func (t *transport) assumed(asked *request.RequestInfo) bool {
 	return asked.Resource == view.NamespacesResource.Resource && asked.APIGroup == "" && asked.Name != "" && !t.target(asked) &&
-		(t.told || t.view.Catalog.Find(view.NamespacesResource) == nil)
+		(t.goneNoted || t.view.Catalog.Find(view.NamespacesResource) == nil)
 }
 
-// target reports whether the arguments name an object.
+// target reports whether the arguments name the requested object.
 func (t *transport) target(asked *request.RequestInfo) bool {
 	for _, target := range t.targets {
 		if target.Resource.GroupResource() != groupResource(asked) {
@@ -87,7 +88,7 @@ func groupResource(asked *request.RequestInfo) schema.GroupResource {
 	return schema.GroupResource{Group: asked.APIGroup, Resource: asked.Resource}
 }
 
-// finish makes ages, and says what kubectl would not.
+// finish moves times for ages, and prints the notes that kubectl does not print.
 func (t *transport) finish(asked *request.RequestInfo, a *answer) error {
 	list := asked.Name == ""
 	switch {
@@ -106,7 +107,7 @@ func (t *transport) finish(asked *request.RequestInfo, a *answer) error {
 	return nil
 }
 
-// hashes is how the base64 of a hash begins: that of "hmac-sha256:" is not padded.
+// hashes is the beginning of the base64 of a hash. The base64 of "hmac-sha256:" has no padding, so it is a prefix.
 var hashes = []byte(base64.StdEncoding.EncodeToString([]byte("hmac-sha256:")))
 
 func (t *transport) noteHashes(asked *request.RequestInfo, body []byte) {
@@ -115,7 +116,7 @@ func (t *transport) noteHashes(asked *request.RequestInfo, body []byte) {
 	}
 }
 
-// noteUnrecorded says that a list is not on record: kubectl prints nothing, or none.
+// noteUnrecorded prints a note that a list is not on record. kubectl prints nothing, or <none>.
 func (t *transport) noteUnrecorded(body []byte) {
 	var status metav1.Status
 	if json.Unmarshal(body, &status) == nil && status.Details != nil && status.Details.Kind != "" {
@@ -123,7 +124,7 @@ func (t *transport) noteUnrecorded(body []byte) {
 	}
 }
 
-// gone says when an object was deleted.
+// gone adds to the answer when and by which delta the object was deleted.
 func (t *transport) gone(asked *request.RequestInfo, a *answer) error {
 	found := t.view.Catalog.Find(groupResource(asked))
 	var missing apierrors.StatusError
@@ -132,18 +133,18 @@ func (t *transport) gone(asked *request.RequestInfo, a *answer) error {
 	}
 	namespace := asked.Namespace
 	if !found.Namespaced {
-		namespace = "" // a Namespace is in itself, to those who parse URLs
+		namespace = "" // the URL parser says that a Namespace is in itself
 	}
 	ended, err := t.view.Gone(t.ctx, found, namespace, asked.Name, &missing)
 	if !errors.As(err, new(*apierrors.StatusError)) {
 		return err
 	}
-	t.told = t.told || ended
+	t.goneNoted = t.goneNoted || ended
 	a.body.Reset()
 	return json.NewEncoder(&a.body).Encode(missing.ErrStatus)
 }
 
-// An answer is what a handler writes.
+// An answer collects the response of a handler.
 type answer struct {
 	code   int
 	header http.Header
@@ -154,11 +155,11 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(code int)        { a.code = code }
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-// take has a handler answer. A handler that fails after it began aborts the connection, by a panic.
+// take calls a handler. If the handler fails after it began to write, it aborts the connection with a panic.
 func (a *answer) take(handler http.Handler, r *http.Request) (err error) {
 	defer func() {
 		if aborted := recover(); aborted != nil {
-			if aborted != http.ErrAbortHandler { //nolint:errorlint // It is the value itself.
+			if aborted != http.ErrAbortHandler { //nolint:errorlint // The value itself is compared.
 				panic(aborted)
 			}
 			err = fmt.Errorf("the answer to %s was cut off: run the command again", r.URL.Path)

@@ -1,2 +1,2 @@
-// Package diff is the command diff. It shows what is different between two instants.
+// Package diff is the command diff. It shows the differences between two instants.
 package diff

@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// filter is which differences are shown.
+// filter selects the differences that diff shows.
 type filter struct {
 	paths, indices []string
 
@@ -27,7 +27,7 @@ type filter struct {
 	indexed  []selector.Index
 	rules    folding.Rules
 	folded   change.Counts
-	seen     field.Seen // where no pattern found anything
+	seen     field.Seen // objects in which no pattern found a change
 }
 
 func (f *filter) addFlags(flags *pflag.FlagSet) {
@@ -36,7 +36,7 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.indices, "index", nil, "only objects that an index holds under a value at one of the instants: name=value (namespace, label, owner, node, uid)")
 }
 
-// read reads the flags. person says that a person reads the answer at a terminal.
+// read parses the flags. person is true if a person reads the answer at a terminal.
 func (f *filter) read(e *env.Env, cmd *cobra.Command, person bool) (err error) {
 	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (f *filter) read(e *env.Env, cmd *cobra.Command, person bool) (err error) {
 	return err
 }
 
-// askedFor keeps differences that were asked for by their type from being folded for their object.
+// askedFor marks the types that the arguments name. The filter does not fold their differences for their type.
 func (f *filter) askedFor(args []string, targets []resource.Target) {
 	f.rules.Asked = map[schema.GroupResource]bool{}
 	for _, t := range targets {
@@ -56,14 +56,14 @@ func (f *filter) askedFor(args []string, targets []resource.Target) {
 	}
 }
 
-// A shown difference is one that is shown, with those of its changes that are.
+// A shown is a difference that diff shows, with its shown changes.
 type shown struct {
 	compare.Difference
 	changes []field.Change
 	counted int // changes of the status that are not shown
 }
 
-// apply gives the shown differences, and counts the folded ones.
+// apply returns the shown differences, and counts the folded ones.
 func (f *filter) apply(all []compare.Difference, allFields bool) ([]shown, error) {
 	var kept []shown
 	for _, d := range all {
@@ -106,7 +106,7 @@ func (f *filter) one(d compare.Difference, before, after patch.Doc, allFields bo
 
 var deltaTypes = map[string]delta.Type{compare.Added: delta.Added, compare.Removed: delta.Deleted, compare.Changed: delta.Updated}
 
-// cmpDoc is the first that there is.
+// cmpDoc returns the first document that is not nil.
 func cmpDoc(docs ...patch.Doc) patch.Doc {
 	i := slices.IndexFunc(docs, func(d patch.Doc) bool { return d != nil })
 	return docs[max(i, 0)]
@@ -116,7 +116,7 @@ func (f *filter) within(doc patch.Doc) bool {
 	return doc != nil && !slices.ContainsFunc(f.indexed, func(i selector.Index) bool { return !i.Holds(doc) })
 }
 
-// more says what was only counted; "" if nothing was.
+// more returns a text about the folded differences; "" if there are none.
 func (f *filter) more() string {
 	if f.folded.Total() == 0 {
 		return ""
@@ -124,7 +124,7 @@ func (f *filter) more() string {
 	return fmt.Sprintf("%d more: %s; -v shows them", f.folded.Total(), f.folded.String())
 }
 
-// hints say which paths no object has, if nothing is shown.
+// hints returns notes about paths that no object has, if diff shows no difference.
 func (f *filter) hints(nothing bool) (texts []string) {
 	if !nothing {
 		return nil
@@ -135,7 +135,7 @@ func (f *filter) hints(nothing bool) (texts []string) {
 	return texts
 }
 
-// changesOf are the changes between two instants, without bookkeeping unless all fields are asked for.
+// changesOf returns the changes between two instants, without bookkeeping unless allFields is set.
 func changesOf(before, after patch.Doc, allFields bool) []field.Change {
 	if allFields {
 		return field.Changes(before, after)

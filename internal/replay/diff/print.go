@@ -23,10 +23,10 @@ type diffPrinter struct {
 	words     words.Wording
 	allFields bool
 	style     terminal.Style
-	width     int // of the terminal, 0 for none
+	width     int // columns of the terminal, 0 without one
 }
 
-// Difference is a difference as -o json has it.
+// Difference is the -o json form of a difference.
 type Difference struct {
 	Change    string       `json:"change"`
 	Recreated bool         `json:"recreated"`
@@ -155,14 +155,14 @@ func counts(all []shown) (added, removed, changed int) {
 
 func (p *diffPrinter) total(all []shown) error {
 	if len(all) == 0 {
-		return nil // as diff(1): what is the same is not worth a word
+		return nil // like diff(1), print nothing without differences
 	}
 	added, removed, changed := counts(all)
 	_, err := fmt.Fprintf(p.out, "%d added, %d removed, %d changed\n", added, removed, changed)
 	return err
 }
 
-// stat gives the numbers of each resource.
+// stat prints the numbers of each resource.
 func (p *diffPrinter) stat(all []shown) error {
 	if len(all) == 0 {
 		return nil

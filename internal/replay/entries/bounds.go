@@ -10,23 +10,23 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Bounds are the two instants between which a log is, as they were asked for and as they were found.
+// Bounds are the two instants of a log: as requested, and as resolved.
 type Bounds struct {
 	Since, Until history.Instant
 	HasSince     bool
-	BySelf       bool // since is the default
+	BySelf       bool // Since is the default
 
 	From     history.Point
 	hasFrom  bool
 	To       history.Point
-	fromTime time.Time // of since, if it is a time
+	fromTime time.Time // of Since, if it is a time
 	times    *history.Times
 }
 
-// Resolve finds the instants for a scope and bounds the query by them.
+// Resolve resolves the instants for a scope, and bounds the query by them.
 func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(string), scope history.Scope, query *history.Query) error {
 	b.times = rec.Times()
-	// The beginning first: the end of a record that is being written moves meanwhile.
+	// Resolve the beginning first, because the end of a growing record moves.
 	var before *history.BeforeRecordError
 	var from history.Point
 	if b.HasSince {
@@ -55,7 +55,7 @@ func (b *Bounds) Resolve(ctx context.Context, rec *history.Record, note func(str
 	b.From, b.hasFrom = from, true
 	switch {
 	case from.RV != "":
-		// Which seq a resource version begins at differs from stream to stream: the rows say themselves.
+		// A resource version begins at another seq in each stream, so Within compares the rows' own versions.
 		if to.RV != "" && delta.Precedes(to.RV, from.RV) {
 			return fmt.Errorf("--since %s is after --until %s", b.Since, b.Until)
 		}
@@ -72,12 +72,13 @@ func isSeq(at history.Instant) bool {
 	return len(text) > 4 && text[:4] == "seq:"
 }
 
-// When says when a delta happened.
+// When returns the time range in which a delta happened.
 func (b *Bounds) When(ctx context.Context, d *history.Delta) (history.Span, error) {
 	return b.times.Of(ctx, d)
 }
 
-// Holds reports whether a delta may have happened between the two, and when it happened. following says that there is no end.
+// Holds reports whether a delta may have happened between the two instants, and returns the time range in which it happened.
+// If following is true, there is no end.
 func (b *Bounds) Holds(ctx context.Context, d *history.Delta, following bool) (held bool, span history.Span, err error) {
 	if span, err = b.When(ctx, d); err != nil {
 		return false, span, err
@@ -85,13 +86,13 @@ func (b *Bounds) Holds(ctx context.Context, d *history.Delta, following bool) (h
 	return b.Within(d, span, following), span, nil
 }
 
-// Within reports whether a delta, of which it is known when it happened, may have happened between the two.
+// Within reports whether a delta with a known time range may have happened between the two instants.
 func (b *Bounds) Within(d *history.Delta, span history.Span, following bool) bool {
 	if b.hasFrom && b.From.RV != "" && delta.Precedes(d.RV, b.From.RV) {
 		return false
 	}
 	if !b.fromTime.IsZero() && span.NotAfter.Before(b.fromTime) {
-		return false // It was caught up on after that instant, and happened before.
+		return false // The recorder caught up on it after that instant, but it happened before.
 	}
 	return following || b.endsAfter(d, &span)
 }
@@ -106,7 +107,7 @@ func (b *Bounds) endsAfter(d *history.Delta, span *history.Span) bool {
 	}
 }
 
-// touches reports whether a stretch of time meets the two instants.
+// touches reports whether a time range overlaps the two instants.
 func (b *Bounds) touches(from, to time.Time) bool {
 	if b.hasFrom && !to.IsZero() && to.Before(b.From.Time) {
 		return false

@@ -11,13 +11,13 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Breaks are the gaps and pauses of what is shown, as remarks between the deltas.
+// Breaks returns gaps and pauses as remarks between the deltas.
 type Breaks struct {
 	rec    *history.Record
 	scope  history.Scope
 	bounds *Bounds
 	stamp  func(time.Time) string
-	// brief says the beginning of several resources in one line.
+	// brief joins the beginnings of several resources into one line.
 	brief  bool
 	follow bool
 
@@ -27,23 +27,23 @@ type Breaks struct {
 	waiting []interruption
 }
 
-// NewBreaks reads nothing yet: refresh does. The texts have times as stamp writes them.
+// NewBreaks returns empty Breaks; Refresh reads the gaps and pauses. stamp formats the times in the texts.
 func NewBreaks(rec *history.Record, scope history.Scope, within *Bounds, stamp func(time.Time) string, brief, follow bool) *Breaks {
 	return &Breaks{rec: rec, scope: scope, bounds: within, stamp: stamp, brief: brief, follow: follow}
 }
 
-// interruption is one line, and where it belongs.
+// interruption is one remark, and its place between the deltas.
 type interruption struct {
 	at    time.Time
-	after int64 // seq, 0 if it is known by its time only
-	began int32 // stream whose recording began, which comes before all of its deltas; 0 for none
+	after int64 // seq, 0 if only its time is known
+	began int32 // stream whose recording began; the remark precedes all deltas of this stream; 0 for none
 	Remark
 }
 
-// refreshEvery is how old the gaps may be while a log is followed.
+// refreshEvery is the maximum age of the gaps while log follows the record.
 const refreshEvery = 5 * time.Second
 
-// Refresh reads the gaps and pauses that came since it was last called.
+// Refresh reads the gaps and pauses that were recorded since its last call.
 func (i *Breaks) Refresh(ctx context.Context) error {
 	i.read = time.Now()
 	gaps, err := i.rec.Completeness().Gaps(ctx, i.scope)
@@ -106,7 +106,7 @@ func (i *Breaks) until(t time.Time) string {
 	return i.stamp(t)
 }
 
-// Reason is the cause of a gap, with what is known of it.
+// Reason returns the cause of a gap, with its detail.
 func Reason(g *history.Gap) string {
 	if g.Detail == "" {
 		return string(g.Cause)
@@ -114,7 +114,7 @@ func Reason(g *history.Gap) string {
 	return string(g.Cause) + " (" + g.Detail + ")"
 }
 
-// outcome says how a gap ended.
+// outcome returns a text about the end of a gap.
 func outcome(g *history.Gap) string {
 	switch {
 	case g.ToAt.IsZero():
@@ -127,7 +127,7 @@ func outcome(g *history.Gap) string {
 	return ""
 }
 
-// Before gives the breaks before a delta.
+// Before returns the breaks before a delta.
 func (i *Breaks) Before(ctx context.Context, d *history.Delta) ([]Remark, error) {
 	if i.follow && time.Since(i.read) > refreshEvery {
 		if err := i.Refresh(ctx); err != nil {
@@ -150,13 +150,13 @@ func (n *interruption) isBefore(d *history.Delta) bool {
 	case n.after > 0:
 		return n.after < d.Seq
 	case n.began != 0 && n.began == d.Stream.ID:
-		return true // Objects in the list were observed a little before the list had ended.
+		return true // The recorder observes the objects of a list shortly before the list ends.
 	default:
 		return n.at.Before(d.ObservedAt) // A gap begins with the last delta before it.
 	}
 }
 
-// Rest gives the breaks after the last delta.
+// Rest returns the breaks after the last delta.
 func (i *Breaks) Rest() []Remark {
 	all := i.remarks(i.waiting)
 	i.waiting = nil
@@ -174,7 +174,7 @@ func (i *Breaks) remarks(due []interruption) []Remark {
 	return all
 }
 
-// joined makes one line of the resources whose recording began together.
+// joined makes one line for consecutive resources whose recording began.
 func joined(due []interruption, stamp func(time.Time) string) []interruption {
 	var out []interruption
 	var began []interruption

@@ -7,7 +7,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Broken makes a remark of an error about one row or one day. It is false for any other error: that one ends the reading.
+// Broken converts an error about one row or one day to a remark. It returns false for any other error, which ends the
+// reading.
 func Broken(err error) (Remark, bool) {
 	var damaged *history.DamagedError
 	var missing *history.MissingDayError
@@ -26,7 +27,7 @@ func Broken(err error) (Remark, bool) {
 	return r, true
 }
 
-// Damage says that something of an answer is missing: remarks named the rows where they would have been.
+// Damage returns an error for an incomplete answer. Remarks have named the rows in their places.
 func Damage(damaged []error) error {
 	switch len(damaged) {
 	case 0:

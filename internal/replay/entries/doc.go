@@ -1,2 +1,3 @@
-// Package entries makes of deltas what a log shows. There are entries, and remarks about gaps and pauses between them. It prints nothing.
+// Package entries converts deltas to the lines of a log: entries, and remarks about gaps and pauses between them. It prints
+// nothing.
 package entries

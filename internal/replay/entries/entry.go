@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/words"
 )
 
-// Entry is one delta of the log. Its JSON form is public: documented in the help of log.
+// Entry is one delta of the log. Its JSON form is public: the help of log documents it.
 type Entry struct {
 	Cluster         string       `json:"cluster"`
 	Seq             int64        `json:"seq"`
@@ -38,12 +38,12 @@ type Entry struct {
 	Changes         []field.JSON `json:"changes"`
 	Diff            string       `json:"diff,omitempty"`
 
-	About string         `json:"-"` // what the changes do not say
-	Shown []field.Change `json:"-"` // as shown to people
+	About string         `json:"-"` // facts that the changes do not show
+	Shown []field.Change `json:"-"` // the form for people
 
 	Counted int `json:"-"` // changes of the status that are not shown
 
-	// Terminates says that the delta is a step on the way to the deletion of the object, and nothing else.
+	// Terminates is true if the delta is only a step of the deletion of the object.
 	Terminates bool `json:"-"`
 
 	Owner Owner `json:"-"` // zero if no controller has the object
@@ -59,14 +59,14 @@ func newEntry(cluster string, v *history.Version, about string, all []field.Chan
 	}
 }
 
-// Happened puts the entry where the order of resource versions does.
+// Happened sets the times of an estimated entry from the order of resource versions.
 func (e *Entry) Happened(span history.Span) {
 	if e.Estimated {
 		e.OccurredAt, e.NotBefore, e.NotAfter, e.Contradictory = span.Estimate, span.NotBefore, span.NotAfter, span.Contradictory
 	}
 }
 
-// LastManager is the last proved writer of a life that was deleted. It need not have deleted the object.
+// LastManager is the last proved writer of a deleted life. Another client may have deleted the object.
 type LastManager struct {
 	Manager       string    `json:"manager"`
 	Subresource   string    `json:"subresource"`
@@ -76,7 +76,7 @@ type LastManager struct {
 	Contradictory bool      `json:"contradictory,omitempty"`
 }
 
-// NewLastManager puts a writer where the order of resource versions does.
+// NewLastManager returns a writer with its time from the order of resource versions.
 func NewLastManager(w *history.Writer, span history.Span) *LastManager {
 	return &LastManager{
 		Manager: w.Manager, Subresource: w.Subresource, Seq: w.Seq, OccurredAt: span.Estimate, Estimated: !w.ObservedAt.Equal(w.OccurredAt), Contradictory: span.Contradictory,

@@ -20,33 +20,33 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A Fold makes entries of versions, and leaves out what was not asked for.
+// A Fold converts versions to entries, and skips versions that the user did not request.
 type Fold struct {
 	Cluster  string
 	Managers []string // patterns of path.Match; only proved managers match
 	Types    []delta.Type
 	Patterns []field.Pattern
-	Selects  selection.Selector // by labels, of the version or its predecessor
-	Indices  []selector.Index   // in all of which the version or the one before is
+	Selects  selection.Selector // matches the labels of the version or its predecessor
+	Indices  []selector.Index   // all must hold the version, or all its predecessor
 	// AllFields keeps bookkeeping fields.
 	AllFields bool
-	// Zone is that of the times in words.
+	// Zone is the zone of the times in texts.
 	Zone *time.Location
-	// Diff adds a unified difference of YAML.
+	// Diff adds a unified diff of YAML.
 	Diff bool
-	// QuietSync leaves out what was only found or stored again, and counts it.
+	// QuietSync skips and counts versions that a first list found.
 	QuietSync bool
 	Quieted   int
-	// Folding says what is only counted, in Folded.
+	// Folding selects the versions that Folded only counts.
 	Folding folding.Rules
 	Folded  change.Counts
-	// Seen are the first versions at which no pattern found anything.
+	// Seen holds paths of the first versions in which no pattern found a change.
 	Seen field.Seen
 
-	labels known.Labels // of versions that were not selected
+	labels known.Labels // labels of versions that the selector did not match
 }
 
-// EntryOf is what is shown of a version; nil if it was not asked for, or was counted.
+// EntryOf returns the entry of a version; nil if the version was not requested, or was only counted.
 func (f *Fold) EntryOf(v *history.Version) *Entry {
 	if !f.asked(v) {
 		return nil
@@ -76,7 +76,7 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 		return nil
 	}
 	if (what.Evicted || len(what.Waiting) > 0) && counted > 0 {
-		counted-- // The words say it.
+		counted-- // The text already says it.
 	}
 	e := f.entry(v, about, visible)
 	e.Counted = counted
@@ -84,13 +84,13 @@ func (f *Fold) EntryOf(v *history.Version) *Entry {
 	return e
 }
 
-// asked reports whether a version is one that was asked for.
+// asked reports whether the user requested a version.
 func (f *Fold) asked(v *history.Version) bool {
 	if !f.within(v.Doc) && !f.within(v.Before) {
 		return false
 	}
 	if len(f.Managers) > 0 && !slices.ContainsFunc(f.Managers, func(m string) bool {
-		matched, _ := path.Match(m, v.Manager) // tried when it was read
+		matched, _ := path.Match(m, v.Manager) // validated when the flag was parsed
 		return matched
 	}) {
 		return false
@@ -101,16 +101,16 @@ func (f *Fold) asked(v *history.Version) bool {
 	return true
 }
 
-// UnknownLabels says which labels of the selector no version had.
+// UnknownLabels returns notes about labels of the selector that no version had.
 func (f *Fold) UnknownLabels() []string { return f.labels.Unknown(f.Selects) }
 
-// within reports whether an object is selected by its labels, and by all indices.
+// within reports whether the selector and all indices match an object.
 func (f *Fold) within(doc patch.Doc) bool {
 	return doc != nil && f.labels.Matches(f.Selects, doc) &&
 		!slices.ContainsFunc(f.Indices, func(i selector.Index) bool { return !i.Holds(doc) })
 }
 
-// selected is what changed at the paths that were asked for.
+// selected returns the entry with the changes at the requested paths.
 func (f *Fold) selected(v *history.Version, what change.Change) *Entry {
 	all := f.changesOf(v)
 	found := field.SelectAll(f.Patterns, all)
@@ -132,7 +132,8 @@ func (f *Fold) entry(v *history.Version, about string, all []field.Change) *Entr
 	return e
 }
 
-// More says what was only counted: "612 more: 380 Pod status, 232 Events; -v shows them". It is "" if nothing was.
+// More returns a text about the folded versions: "612 more: 380 Pod status, 232 Events; -v shows them". It returns "" if
+// there are none.
 func (f *Fold) More() string {
 	total, what := f.Folded.Total(), f.Folded.String()
 	switch {
@@ -147,7 +148,7 @@ func (f *Fold) More() string {
 	return fmt.Sprintf("%d more: %s; -v shows them", total, what)
 }
 
-// changesOf gives what a delta changed. The coming and the going of an object are changes of the object as a whole.
+// changesOf returns the changes of a delta. The first version and the deletion of an object are changes of the whole object.
 func (f *Fold) changesOf(v *history.Version) []field.Change {
 	if v.Before == nil {
 		doc := v.Doc
@@ -167,7 +168,8 @@ func (f *Fold) changesOf(v *history.Version) []field.Change {
 	return all
 }
 
-// fieldNames names what changed, each once: the resource version only if it is all.
+// fieldNames returns the names of the changed fields, each once. It includes the resource version only if nothing else
+// changed.
 func fieldNames(all []field.Change) string {
 	var names []string
 	for _, c := range all {

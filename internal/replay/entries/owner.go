@@ -8,10 +8,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Owner is the controller that has an object. Objects of one owner are siblings.
+// Owner is the controller of an object. Objects of one owner are siblings.
 type Owner struct{ Group, Kind, Name, UID string }
 
-// ownerOf is the controller in an object's ownerReferences. An object that cannot be read has no owner.
+// ownerOf returns the controller in an object's ownerReferences. An object that cannot be decoded has no owner.
 func ownerOf(object patch.Doc) Owner {
 	references, _ := patch.Get(object, "/metadata/ownerReferences")
 	var all []struct {

@@ -1,4 +1,4 @@
-// Package env is what all commands of replay have. It holds settings, streams, the record, and a way to end.
+// Package env holds the parts that all commands of replay share: settings, streams, the record, and exit codes.
 //
-// A command asks Env to open the record, to read an instant, and to print a note. Env owns nothing that outlives the command.
+// A command uses Env to open the record, parse an instant, and print a note. Env owns nothing that outlives the command.
 package env

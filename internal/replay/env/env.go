@@ -23,27 +23,27 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// Env is what every command gets.
+// Env holds the settings and streams of a command.
 type Env struct {
 	IOStreams genericiooptions.IOStreams
 	// Config has kubectl's flags for kubeconfig, context and namespace.
 	Config *genericclioptions.ConfigFlags
-	// Settings are filled in before a command runs.
+	// Load fills in Settings before a command runs.
 	Settings
 
 	Now func() time.Time
-	// Quit ends the command. It is called if the person ends the pager.
+	// Quit ends the command. Env calls it if the user closes the pager.
 	Quit func()
 
-	Command    string // how the program was called, for examples and advice
+	Command    string // the name by which the user called the program, for examples and advice
 	environ    []string
 	log        *slog.Logger
-	noted      map[string]bool // the notes that were printed
-	pager      *terminal.Pager // nil if there is none
+	noted      map[string]bool // the printed notes
+	pager      *terminal.Pager // nil without a pager
 	progressTo io.Writer
 }
 
-// New makes what the commands share. Load reads the settings into it.
+// New returns the Env of a command line. Load reads its settings.
 func New(streams genericiooptions.IOStreams, environ []string) *Env {
 	return &Env{
 		IOStreams: streams, Config: kubeFlags(), Now: time.Now, Quit: func() {}, Command: ProgramName, environ: environ, noted: map[string]bool{},
@@ -51,25 +51,27 @@ func New(streams genericiooptions.IOStreams, environ []string) *Env {
 	}
 }
 
-// newLog logs errors of the embedded PostgreSQL and of the record; the rest is noise beside an answer.
+// newLog returns a logger for warnings and errors of the embedded PostgreSQL and of the record. Other messages would disturb
+// the answer.
 func newLog(out io.Writer) *slog.Logger { return telemetry.NewLogger(out, "text", slog.LevelWarn) }
 
-// Log is for what is wrong while a command runs.
+// Log returns the logger for problems while a command runs.
 func (e *Env) Log() *slog.Logger { return e.log }
 
-// Environ is the environment of the program.
+// Environ returns the environment of the program.
 func (e *Env) Environ() []string { return slices.Clone(e.environ) }
 
-// Variable is a variable of the environment; "" if it is not set.
+// Variable returns an environment variable; "" if it is not set.
 func (e *Env) Variable(name string) string { return lookup(e.environ, name) }
 
-// kubeFlags are those of kubectl that mean something here. The name of the cluster is that of the record, so --cluster is not kubectl's.
+// kubeFlags returns the flags of kubectl that replay uses. --cluster names a cluster of the record, so it is not kubectl's
+// flag.
 func kubeFlags() *genericclioptions.ConfigFlags {
 	all := genericclioptions.NewConfigFlags(true)
 	return &genericclioptions.ConfigFlags{KubeConfig: all.KubeConfig, Context: all.Context, Namespace: all.Namespace}
 }
 
-// Load reads the settings, once the flags of a command are parsed.
+// Load reads the settings after the flags of a command are parsed.
 func (e *Env) Load(cmd *cobra.Command) (err error) {
 	e.Settings, err = loadSettings(cmd.Flags(), e.environ)
 	if e.exposed != "" {
@@ -81,7 +83,7 @@ func (e *Env) Load(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// Silent is for completion: it has the settings of a command line, and says nothing.
+// Silent returns an Env for completion: with the settings of a command line, and without output.
 func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
 	streams := genericiooptions.IOStreams{In: e.IOStreams.In, Out: io.Discard, ErrOut: io.Discard}
 	silent := New(streams, e.environ)
@@ -92,7 +94,7 @@ func (e *Env) Silent(cmd *cobra.Command) (*Env, error) {
 // Open opens the record that the settings name.
 func (e *Env) Open(ctx context.Context) (*Record, error) { return e.place(e.log).open(ctx) }
 
-// OpenAll opens the record of every cluster of the database, or that of the cluster which the settings name.
+// OpenAll opens the record of every cluster of the database, or only of the cluster that the settings name.
 func (e *Env) OpenAll(ctx context.Context) (*Records, error) { return e.place(e.log).openAll(ctx) }
 
 // Runs reports whether Open can answer without starting an embedded PostgreSQL.
@@ -103,15 +105,15 @@ func (e *Env) Clusters(ctx context.Context) ([]history.Cluster, error) {
 	return e.place(e.log).clusters(ctx)
 }
 
-// NoteNamespace notes that the record never held the namespace that was asked for.
+// NoteNamespace prints a note if the record never held the requested namespace.
 func (e *Env) NoteNamespace(ctx context.Context, rec *Record, namespace string) error {
 	text, err := known.UnknownNamespace(ctx, rec.Record, namespace)
 	e.Note(text)
 	return err
 }
 
-// Namespace is that of --namespace, else of the kubeconfig's context, else default; "" for all. A kubeconfig that cannot be read is in
-// nobody's way who does not need it.
+// Namespace returns the value of --namespace, or the namespace of the kubeconfig's context, or default; "" for all. It reads
+// the kubeconfig only if it needs it, so a broken kubeconfig disturbs no other command.
 func (e *Env) Namespace(all bool) (string, error) {
 	if all {
 		return "", nil
@@ -126,7 +128,7 @@ func (e *Env) Namespace(all bool) (string, error) {
 	return name, nil
 }
 
-// Note prints one line on standard error, once.
+// Note prints a note on standard error, each text once.
 func (e *Env) Note(text string) {
 	if text = e.InZone(text); e.Quiet || e.noted[text] || text == "" {
 		return
@@ -136,13 +138,13 @@ func (e *Env) Note(text string) {
 	fmt.Fprintln(e.IOStreams.ErrOut, terminal.Wrap(line, e.Width(), len("Note: ")))
 }
 
-// Progress tells on standard error how far long work is, unless the settings say quiet.
+// Progress returns a progress display on standard error for long work. With --quiet, it prints nothing.
 func (e *Env) Progress(title string) *output.Progress {
 	return output.NewProgress(e.progressTo, title, e.Quiet)
 }
 
-// TimeOf is the time of an instant, as far as it is known before its resources are. The time of a resource version is then that
-// of the end of the record.
+// TimeOf returns the time of an instant before its resources are known. For a resource version, it returns now, and known is
+// false.
 func (e *Env) TimeOf(ctx context.Context, rec *Record, at history.Instant) (t time.Time, known bool, err error) {
 	if at.RV() != "" || at.IsNow() {
 		return e.Now(), at.IsNow(), nil

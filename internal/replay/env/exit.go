@@ -11,10 +11,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-// An ExitError ends the program with a code of its own, and with its message, if any.
+// An ExitError ends the program with its exit code, and with its message if Err is set.
 type ExitError struct {
 	Code int
-	Err  error // nil: all was said
+	Err  error // nil: the command has printed everything
 }
 
 func (e *ExitError) Error() string {
@@ -26,17 +26,17 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Mistake says where to read what the command takes.
+// Mistake adds to an error how to print the command's usage.
 func Mistake(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 }
 
-// MistakenFlag is Mistake for a flag. It says which flag was perhaps meant, or what the flag takes.
+// MistakenFlag is Mistake for a flag. It adds the flag that the user perhaps meant, or the values that the flag takes.
 func MistakenFlag(cmd *cobra.Command, err error) error {
 	return Mistake(cmd, mistyped.Flag(cmd.Flags(), ofFlag(err)))
 }
 
-// ofFlag says what a flag takes, without the words of the library that reads numbers.
+// ofFlag replaces the error of the number parser with the values that the flag takes.
 func ofFlag(err error) error {
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError

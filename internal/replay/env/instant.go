@@ -12,22 +12,22 @@ import (
 	"github.com/kuberewind/kuberewind/internal/when"
 )
 
-// InstantVar adds a flag that takes an instant. To give it twice is an error: the two cannot both be meant.
+// InstantVar adds a flag that takes an instant. To set it twice is an error, because only one value can be meant.
 func InstantVar(flags *pflag.FlagSet, value *string, name, byDefault, usage string) {
 	*value = byDefault
 	flags.Var(&instantFlag{value: value}, name, usage)
 }
 
-// instantFlag is the text of an instant. The text is read once the settings are: they say in which zone it is meant.
+// instantFlag holds the text of an instant. The command parses it after the settings, which give the zone.
 type instantFlag struct {
 	value   *string
 	set     bool
-	repeats bool // it may be set again
+	repeats bool // it may be set twice
 }
 
 func (f *instantFlag) String() string { return *f.value }
 
-// Type is what the help says the flag takes.
+// Type returns the name of the value in the help.
 func (f *instantFlag) Type() string { return "instant" }
 
 func (f *instantFlag) Set(text string) error {
@@ -41,7 +41,7 @@ func (f *instantFlag) Set(text string) error {
 	return nil
 }
 
-// DurationVar adds a flag that takes a duration as people type it.
+// DurationVar adds a flag that takes a duration in the forms of users.
 func DurationVar(flags *pflag.FlagSet, value *time.Duration, name string, byDefault time.Duration, usage string) {
 	*value = byDefault
 	flags.Var((*durationFlag)(value), name, usage)
@@ -51,7 +51,7 @@ type durationFlag time.Duration
 
 func (f *durationFlag) String() string { return time.Duration(*f).String() }
 
-// Type is what the help says the flag takes.
+// Type returns the name of the value in the help.
 func (f *durationFlag) Type() string { return "duration" }
 
 func (f *durationFlag) Set(text string) error {
@@ -60,7 +60,7 @@ func (f *durationFlag) Set(text string) error {
 	return err
 }
 
-// LetRepeat has flags take an instant again and again: cobra reads a line that it completes twice.
+// LetRepeat allows flags to take an instant several times: cobra parses a line twice when it completes it.
 func LetRepeat(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if instant, ok := flag.Value.(*instantFlag); ok {
@@ -69,12 +69,13 @@ func LetRepeat(flags *pflag.FlagSet) {
 	})
 }
 
-// Instant reads an instant as people type it. A duration before now becomes a time: asked about twice, it is the same twice.
+// Instant parses an instant in the forms of users. It converts a duration before now to a time, so that all uses have the
+// same instant.
 func (e *Env) Instant(text string) (history.Instant, error) {
 	return when.Clock{Now: e.Now(), Zone: e.Zone()}.Parse(text)
 }
 
-// Zone is the zone in which times are read and printed: the local one, or UTC.
+// Zone returns the zone in which times are parsed and printed: the local one, or UTC.
 func (s *Settings) Zone() *time.Location {
 	if s.UTC {
 		return time.UTC
@@ -82,8 +83,8 @@ func (s *Settings) Zone() *time.Location {
 	return time.Local
 }
 
-// InZone has the times of a text in the zone of what is printed: notes and errors of the record have them in UTC. Quoted text
-// was typed, and stays.
+// InZone converts the times in a text to the zone of the output: notes and errors of the record have UTC. It keeps times in
+// quotes, because the user typed them.
 func (s *Settings) InZone(text string) string { return inZone(text, s.Zone()) }
 
 var stampInUTC = regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\b`)
@@ -91,7 +92,7 @@ var stampInUTC = regexp.MustCompile(`"?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z
 func inZone(text string, zone *time.Location) string {
 	return stampInUTC.ReplaceAllStringFunc(text, func(stamp string) string {
 		at, err := time.Parse(time.RFC3339Nano, stamp)
-		if err != nil { // it is in quotes, or of no day
+		if err != nil { // it is in quotes, or its day does not exist
 			return stamp
 		}
 		return at.In(zone).Format(time.RFC3339Nano)

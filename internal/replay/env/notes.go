@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// mostAlike is how many notes that say the same of different resources are printed one by one.
+// mostAlike is the maximum number of notes of one kind, about different resources, that are printed one by one.
 const mostAlike = 3
 
 // Notes prints notes on standard error, each once. A note about many resources is printed once, with their number.
@@ -29,10 +29,10 @@ func (e *Env) Notes(notes []history.Note) {
 	}
 }
 
-// A likeness is what notes have in common that say the same of different resources.
+// A likeness is equal for notes of one kind about different resources.
 type likeness struct {
 	kind          history.NoteKind
-	ofOne         bool // of one resource, not of all
+	ofOne         bool // about one resource, not about all
 	begins, ended bool
 }
 
@@ -40,7 +40,7 @@ func likenessOf(n history.Note) likeness {
 	return likeness{n.Kind, n.Resource != "", !n.From.IsZero(), !n.To.IsZero()}
 }
 
-// inOne says in one sentence what notes that are alike say of their resources. It names the stretch that holds all of theirs.
+// inOne returns one sentence for notes of one kind. Its time range covers the time ranges of all notes.
 func inOne(all []history.Note) string {
 	var names []string
 	from, to := all[0].From, all[0].To
@@ -72,7 +72,7 @@ func inOne(all []history.Note) string {
 	return fmt.Sprintf("%s, and the same of %s", all[0].Text, output.Counted(len(all)-1, "more resource"))
 }
 
-// stamp is a time as the notes of a record have it.
+// stamp formats a time like the notes of a record.
 func stamp(t time.Time) string {
 	return t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-// Record is an open record. Close closes the database, and ends the embedded one if it was started for this.
+// Record is an open record. Close closes the database, and stops the embedded PostgreSQL if Open started it.
 type Record struct {
 	*history.Record
 	database *database.Database
@@ -38,10 +38,10 @@ func (r *Records) Close() error {
 	return r.database.Close()
 }
 
-// place is where a record is: a database, and the name of a cluster in it.
+// place is the place of a record: a database, and the name of a cluster in it.
 type place struct {
 	config  config.Config
-	cluster string // "" if it is not named
+	cluster string // "" if the user named none
 	log     *slog.Logger
 }
 
@@ -61,7 +61,7 @@ func (p *place) open(ctx context.Context) (*Record, error) {
 	return &Record{Record: rec, database: database}, nil
 }
 
-// openAll opens the record of every cluster of the database, or that of the cluster that is named.
+// openAll opens the record of every cluster of the database, or only of the named cluster.
 func (p *place) openAll(ctx context.Context) (*Records, error) {
 	database, err := database.OpenRecord(ctx, p.config, p.log)
 	if err != nil {
@@ -82,7 +82,8 @@ func (p *place) openAll(ctx context.Context) (*Records, error) {
 	return records, nil
 }
 
-// names are those of the clusters that are opened. There is one at least, so that an empty record is an error.
+// names returns the names of the clusters to open. It always returns at least one name, so that opening an empty record is
+// an error.
 func (p *place) names(ctx context.Context, database *database.Database) (names []string, err error) {
 	if p.cluster != "" {
 		return []string{p.cluster}, nil
@@ -109,12 +110,12 @@ func (p *place) clusters(ctx context.Context) (_ []history.Cluster, err error) {
 	return history.Clusters(ctx, database.URL())
 }
 
-// suggest adds to the error of an unknown cluster which one was perhaps meant.
+// suggest adds a similar name to the error of an unknown cluster.
 func (p *place) suggest(ctx context.Context, database *database.Database, err error) error {
 	if !errors.Is(err, history.ErrNoCluster) {
 		return err
 	}
-	all, _ := history.Clusters(ctx, database.URL()) // the error stands without them
+	all, _ := history.Clusters(ctx, database.URL()) // without the clusters, the error has no suggestion
 	var names []string
 	for _, c := range all {
 		names = append(names, c.Name)
@@ -125,7 +126,7 @@ func (p *place) suggest(ctx context.Context, database *database.Database, err er
 	return err
 }
 
-// explain adds which database it was.
+// explain adds the database to an error.
 func (p *place) explain(err error) error {
 	return fmt.Errorf("database %s: %w", config.MaskURL(p.config.Database), config.Plain(err))
 }

@@ -17,29 +17,29 @@ import (
 	"github.com/kuberewind/kuberewind/internal/config"
 )
 
-// Settings are what a flag, a variable REPLAY_… or the file can set.
+// Settings are the values that a flag, a variable REPLAY_… or the file can set.
 type Settings struct {
 	// Database is a PostgreSQL URL or DSN, or config.Embedded.
 	Database string
 	// DataDir holds the embedded database.
 	DataDir string
-	// Cluster is the name of the cluster in the record, "" if the record holds one only.
+	// Cluster is the name of the cluster in the record, "" if the record holds only one.
 	Cluster string
-	// Quiet leaves out notes and progress.
+	// Quiet suppresses notes and progress.
 	Quiet bool
-	// UTC reads times without a zone, and prints all times, in UTC.
+	// UTC parses times without a zone, and prints all times, in UTC.
 	UTC bool
 	// Color is auto, always or never.
 	Color string
-	// NoPager prints to a terminal at once.
+	// NoPager prints directly to the terminal.
 	NoPager bool
-	// Fold is what log, story and diff count only.
+	// Fold selects the changes that log, story and diff only count.
 	Fold Fold
 
-	exposed string // the file that config.Exposed is true of
+	exposed string // the configuration file, if config.Exposed is true for it
 }
 
-// Fold says what of the changes is shown. Its keys have flags where a command takes them.
+// Fold selects the changes that commands show. A command has a flag for each key that it supports.
 type Fold struct {
 	Verbose, Events bool
 	Only            string
@@ -49,16 +49,16 @@ type Fold struct {
 // SettingKeys are the keys of Settings.
 var SettingKeys = []string{"cluster", "color", "data-dir", "database", "events", "ignore", "no-pager", "only", "quiet", "utc", "verbose"}
 
-// ColorAuto colours what a person reads at a terminal.
+// ColorAuto colours output that a person reads at a terminal.
 const ColorAuto = "auto"
 
-// Colors are what Settings.Color can be.
+// Colors are the values of Settings.Color.
 var Colors = []string{ColorAuto, "always", "never"}
 
 // sharedKeys are the keys that default to the recorder's settings.
 var sharedKeys = []string{"data-dir", "database"}
 
-// Names of the two programs, as they stand in variables and names of files.
+// The names of the two programs in variables and file names.
 const (
 	ProgramName  = "replay"
 	recorderName = "recorder"
@@ -77,7 +77,7 @@ func SettingFlags(flags *pflag.FlagSet) {
 	flags.Bool("utc", false, "use UTC instead of the local zone, for typed times without a zone and for printed times")
 }
 
-// loadSettings reads flags over environment over file over the recorder's settings over defaults.
+// loadSettings reads the settings. Precedence: flags, environment, file, the recorder's settings, defaults.
 func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := unknownVariables(environ); err != nil {
 		return Settings{}, err
@@ -86,7 +86,7 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	for _, key := range SettingKeys {
 		flag := flags.Lookup(key)
 		if flag == nil {
-			continue // not one of this command's
+			continue // this command does not have the flag
 		}
 		if err := v.BindPFlag(key, flag); err != nil {
 			return Settings{}, fmt.Errorf("bind flags: %w", err)
@@ -106,7 +106,7 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := v.MergeConfigMap(file.AllSettings()); err != nil {
 		return Settings{}, err
 	}
-	// Variables that are set to nothing say nothing.
+	// An empty variable counts as not set.
 	for _, key := range SettingKeys {
 		if value := variable(environ, ProgramName, key); value != "" {
 			if err := v.MergeConfigMap(map[string]any{key: value}); err != nil {
@@ -134,9 +134,9 @@ func loadSettings(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return s, nil
 }
 
-// recorderDefaults takes from the recorder on this machine where the record is.
+// recorderDefaults reads the place of the record from the settings of the recorder on this machine.
 func recorderDefaults(v *viper.Viper, environ []string) error {
-	// A file that the recorder would refuse is the recorder's affair: of it, two keys are of interest here.
+	// The file may have keys that the recorder rejects: only two keys matter here.
 	file, err := readFile(recorderName, variable(environ, recorderName, "config"))
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func recorderDefaults(v *viper.Viper, environ []string) error {
 	return nil
 }
 
-// readSettings reads the file and refuses keys that name nothing.
+// readSettings reads the file, and rejects unknown keys.
 func readSettings(program, named string) (*viper.Viper, error) {
 	file, err := readFile(program, named)
 	if err != nil || file == nil {
@@ -196,7 +196,7 @@ func firstExisting(program string) string {
 	return ""
 }
 
-// VariableName is the environment variable of a setting of a program.
+// VariableName returns the environment variable of a setting of a program.
 func VariableName(program, key string) string {
 	return strings.ToUpper(program + "_" + strings.ReplaceAll(key, "-", "_"))
 }
@@ -205,7 +205,7 @@ func variable(environ []string, program, key string) string {
 	return lookup(environ, VariableName(program, key))
 }
 
-// lookup gives a variable by its name; "" if it is not set.
+// lookup returns a variable by its name; "" if it is not set.
 func lookup(environ []string, name string) (value string) {
 	for _, pair := range environ {
 		if k, v, ok := strings.Cut(pair, "="); ok && k == name {
@@ -215,8 +215,8 @@ func lookup(environ []string, name string) (value string) {
 	return value
 }
 
-// Kubernetes puts the addresses of Services into the environment of each container: a Service named replay gives
-// REPLAY_SERVICE_HOST, REPLAY_PORT_80_TCP and their like, which are nobody's configuration.
+// Kubernetes puts the addresses of Services into the environment of each container. A Service named replay sets
+// REPLAY_SERVICE_HOST, REPLAY_PORT_80_TCP and similar variables, which are not settings.
 var serviceVariable = regexp.MustCompile(`^REPLAY(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$`)
 
 func unknownVariables(environ []string) error {

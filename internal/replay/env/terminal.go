@@ -13,10 +13,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/telemetry"
 )
 
-// Terminal reports whether a person reads standard output at a terminal, be it through a pager.
+// Terminal reports whether a person reads standard output at a terminal, directly or through a pager.
 func (e *Env) Terminal() bool { return telemetry.IsTerminal(e.IOStreams.Out) }
 
-// Width is how many columns the terminal has; 0 if standard output is none.
+// Width returns the columns of the terminal; 0 if standard output is not a terminal.
 func (e *Env) Width() int {
 	f, ok := e.IOStreams.Out.(interface{ Fd() uintptr })
 	if !ok || !e.Terminal() {
@@ -29,15 +29,15 @@ func (e *Env) Width() int {
 	return width
 }
 
-// Style colours standard output, if that is wanted.
+// Style returns the style of standard output.
 func (e *Env) Style() terminal.Style { return terminal.NewStyle(e.colours(e.environ, e.IOStreams.Out)) }
 
-// ErrStyle colours standard error, if that is wanted.
+// ErrStyle returns the style of standard error.
 func (e *Env) ErrStyle() terminal.Style {
 	return terminal.NewStyle(e.colours(e.environ, e.IOStreams.ErrOut))
 }
 
-// colours follows https://no-color.org: what a person says to this program counts more than NO_COLOR.
+// colours reports whether output has colours, by https://no-color.org: the program's own setting overrides NO_COLOR.
 func (s *Settings) colours(environ []string, out io.Writer) bool {
 	switch s.Color {
 	case "always":
@@ -48,10 +48,11 @@ func (s *Settings) colours(environ []string, out io.Writer) bool {
 	return telemetry.IsTerminal(out) && lookup(environ, "NO_COLOR") == "" && lookup(environ, "TERM") != "dumb"
 }
 
-// unpaged are commands whose text comes slowly, or is a line, or is for a file, or is that of another program.
+// unpaged lists commands without a pager: their text comes slowly, or is one line, or is for a file, or comes from another
+// program.
 var unpaged = []string{"exec", "kubeconfig", "serve", "session", "shell", "verify", "version"}
 
-// page puts a pager between the command and a terminal.
+// page starts a pager between the command and a terminal.
 func (e *Env) page(cmd *cobra.Command) {
 	out, ok := e.IOStreams.Out.(*os.File)
 	if !ok || !e.Terminal() || e.NoPager || slices.Contains(unpaged, cmd.Name()) || !forReading(cmd) {
@@ -69,7 +70,7 @@ func (e *Env) page(cmd *cobra.Command) {
 	}
 }
 
-// forReading reports whether the flags ask for text that ends, and that a person reads.
+// forReading reports whether the flags request a text that ends and that a person reads.
 func forReading(cmd *cobra.Command) bool {
 	value := func(name string) string {
 		if f := cmd.Flags().Lookup(name); f != nil {
@@ -80,7 +81,7 @@ func forReading(cmd *cobra.Command) bool {
 	return value("follow") != "true" && !strings.HasPrefix(value("output"), "json") && value("format") != "json"
 }
 
-// Close ends the pager, if there is one. It reports whether the person ended it before the text did.
+// Close ends the pager, if there is one. It reports whether the user closed it before the end of the text.
 func (e *Env) Close() (early bool, err error) {
 	if e.pager == nil {
 		return false, nil

@@ -1,2 +1,2 @@
-// Package exec is the command exec. It runs a program whose Kubernetes clients work on the cluster as it was.
+// Package exec is the command exec. It runs a program whose Kubernetes clients use the cluster of the past.
 package exec

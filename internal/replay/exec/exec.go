@@ -68,6 +68,6 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	target.AddFlags(cmd)
 	intentions.AddFlag(cmd.Flags())
-	cmd.Flags().SetInterspersed(false) // Flags behind the program are the program's.
+	cmd.Flags().SetInterspersed(false) // flags after the program's name belong to the program
 	return cmd
 }

@@ -1,4 +1,4 @@
-// Package folding says which changes a person sees, and which are only counted.
+// Package folding decides which changes a command shows, and which it only counts.
 //
-// It looks at what changed, never at who changed it: see package change. Commands share its flags and its settings.
+// It decides by what changed, never by who changed it: see package change. Commands share its flags and its settings.
 package folding

@@ -21,19 +21,20 @@ const (
 	OnlyAll    = "all"
 )
 
-// Rules say which changes are counted, and not shown. It looks at what changed, never at who changed it. The zero value folds nothing.
+// Rules decide which changes are only counted. They decide by what changed, never by who changed it. The zero value folds
+// nothing.
 type Rules struct {
 	Active  bool
-	Said    bool   // by a flag on the command line
-	Verbose bool   // fold nothing but what Ignore says
+	Said    bool   // a flag on the command line sets a rule
+	Verbose bool   // fold only the changes that Ignore matches
 	Only    string // "", OnlySpec, OnlyStatus or OnlyAll
 	Events  bool   // show Events
 	Ignore  []field.Pattern
-	// Asked are resources that were asked for by their type. Their objects are not folded for what they are.
+	// Asked holds resources whose type the user named. Their objects are not folded for their type.
 	Asked map[schema.GroupResource]bool
 }
 
-// AddFlags adds the flags that choose what is folded.
+// AddFlags adds the flags that select the folded changes.
 func AddFlags(flags *pflag.FlagSet) {
 	flags.BoolP("verbose", "v", false, "show the changes that a terminal only counts: heartbeats, Events, and changes of only the status")
 	flags.String("only", "", "spec: no changes of the status; status: only changes of the status; all: everything except Events")
@@ -41,8 +42,8 @@ func AddFlags(flags *pflag.FlagSet) {
 	flags.Bool("events", false, "show Events too")
 }
 
-// Of reads what flags and settings say. A person at a terminal sees what people and deployers change. JSON and pipes fold nothing, unless a flag on the
-// command line says what.
+// Of returns the rules from flags and settings. A person at a terminal sees the changes of people and deployers. JSON and
+// pipes fold nothing, unless a flag on the command line sets a rule.
 func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
 	said := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
 	rules := Rules{Active: person || said, Said: said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
@@ -56,8 +57,8 @@ func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
 	return rules, nil
 }
 
-// Class is the class of a delta. A delta that was folded only for its object has the class of its change, if that was asked
-// for.
+// Class returns the class of a delta. If the class only reflects the type of the object, and the user requested that type,
+// Class returns change.Shown.
 func (r *Rules) Class(d change.Delta) change.Change {
 	c := change.Of(d)
 	byObject := c.Class == change.Event || c.Class == change.Lease || c.Class == change.Endpoints
@@ -67,10 +68,10 @@ func (r *Rules) Class(d change.Delta) change.Change {
 	return c
 }
 
-// All reports whether a person asked for everything.
+// All reports whether the user requested all changes (--verbose).
 func (r *Rules) All() bool { return r.Active && r.Verbose }
 
-// Folds reports whether a delta of a class is counted only.
+// Folds reports whether a delta of a class is only counted.
 func (r *Rules) Folds(class change.Class) bool {
 	switch {
 	case !r.Active || r.Verbose:
@@ -83,8 +84,8 @@ func (r *Rules) Folds(class change.Class) bool {
 	return class != change.Shown
 }
 
-// Visible leaves out the changes that are not to be shown of a version that is. An object as a whole came or went: that is
-// always shown. If a version changes more than its status, counted says how many changes of the status were left out.
+// Visible returns the changes to show of a shown version. It always shows an object that was added or removed as a whole. If
+// a version changes more than its status, counted is the number of status changes that are not shown.
 func (r *Rules) Visible(class change.Class, all []field.Change) (visible []field.Change, counted int) {
 	if !r.Active {
 		return all, 0

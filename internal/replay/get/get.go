@@ -93,7 +93,7 @@ func (g *getCommand) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(g.answer(cmd, rec, args, instant, index, namespace), rec.Close())
 }
 
-// validate refuses what cannot be meant before anything is read.
+// validate rejects contradictory flags before the command reads the record.
 func (g *getCommand) validate(cmd *cobra.Command, args []string) (history.Instant, []selector.Index, error) {
 	instant, err := g.env.Instant(g.at)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kuberewind/kuberewind/indexer"
 )
 
-// indexed are the keys that all indices have under the values asked for; nil if none was asked.
+// indexed returns the keys that all requested indices hold under their values; nil if the user requested no index.
 func (t *transport) indexed(store *indexer.Indexer) (map[string]bool, error) {
 	if len(t.index) == 0 {
 		return nil, nil

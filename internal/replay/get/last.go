@@ -9,14 +9,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// gone adds when an object was deleted, by which delta, and what shows its last state.
+// gone adds to an error when and by which delta the object was deleted, and the command that shows its last state.
 func (t *transport) gone(r apiRequest, missing error) error {
 	ended, err := t.view.Gone(t.ctx, r.resource, r.namespace, r.name, missing)
-	t.told = t.told || ended
+	t.goneNoted = t.goneNoted || ended
 	return err
 }
 
-// lastInstant is when the object that arguments name is shown. If it was alive, that is the instant asked for. Else it is just before its end.
+// lastInstant returns the instant at which get shows the named object. If the object was alive at the requested instant, it
+// returns that instant. If not, it returns the seq before the deletion.
 func (g *getCommand) lastInstant(ctx context.Context, rec *env.Record, args []string, at history.Instant, namespace string) (history.Instant, error) {
 	when, _, err := g.env.TimeOf(ctx, rec, at)
 	if err != nil {

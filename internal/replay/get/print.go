@@ -19,7 +19,7 @@ import (
 
 func (g *getCommand) format() string { return strings.ToLower(*g.kubectl.PrintFlags.OutputFormat) }
 
-// printsWhole says whether the output holds whole objects.
+// printsWhole reports whether the output holds whole objects.
 func (g *getCommand) printsWhole() bool {
 	switch g.format() {
 	case "json", "yaml", "kyaml":
@@ -28,7 +28,7 @@ func (g *getCommand) printsWhole() bool {
 	return false
 }
 
-// printsTables says whether the output is in columns.
+// printsTables reports whether the output has columns.
 func (g *getCommand) printsTables() bool {
 	format := g.format()
 	return format == "" || format == output.Wide || strings.HasPrefix(format, "custom-columns")
@@ -43,8 +43,8 @@ func writeFolded(out io.Writer, tables *bytes.Buffer, width int) error {
 	return err
 }
 
-// renderOutput stands between kubectl's printers and the output. kubectl's YAML printer reads JSON as YAML: it refuses controls and changes
-// U+0085. So kubectl prints JSON, which becomes YAML here. It is called when kubectl has read its flags.
+// renderOutput wraps kubectl's printers. kubectl's YAML printer reads JSON as YAML: it rejects controls and changes U+0085.
+// So kubectl prints JSON, and rendered converts it to YAML. Call it after kubectl has parsed its flags.
 func (g *getCommand) renderOutput() {
 	format := g.format()
 	switch format {
@@ -80,7 +80,7 @@ func (g *getCommand) printRendered(format string, printer printers.ResourcePrint
 	return err
 }
 
-// rendered is what kubectl printed, in the form in which it is written.
+// rendered converts kubectl's output to the form of the answer.
 func (g *getCommand) rendered(format string, text []byte) ([]byte, error) {
 	switch format {
 	case "json":
@@ -90,14 +90,14 @@ func (g *getCommand) rendered(format string, text []byte) ([]byte, error) {
 	case "name":
 		return text, nil
 	}
-	// Templates, columns of the user's own and kyaml are kubectl's. Only a terminal gets no raw values.
+	// Templates, custom columns and kyaml are kubectl's. Raw values go to a pipe, but not to a terminal.
 	if telemetry.IsTerminal(g.env.IOStreams.Out) {
 		return []byte(render.Terminal(string(text))), nil
 	}
 	return text, nil
 }
 
-// harmlessName keeps the names of an object or a list on one line each, and from steering a terminal.
+// harmlessName escapes the names of an object or a list: each stays on one line, and cannot control a terminal.
 func harmlessName(object runtime.Object) error {
 	if meta.IsListType(object) {
 		return meta.EachListItem(object, harmlessName)
@@ -109,9 +109,9 @@ func harmlessName(object runtime.Object) error {
 	return err
 }
 
-// harmless keeps a table from steering a terminal: definitions name columns, objects fill cells.
+// harmless escapes a table so that it cannot control a terminal: definitions name columns, objects fill cells.
 func harmless(table *metav1.Table) {
-	table.ColumnDefinitions = slices.Clone(table.ColumnDefinitions) // they are the printer's
+	table.ColumnDefinitions = slices.Clone(table.ColumnDefinitions) // the printer owns them
 	for i := range table.ColumnDefinitions {
 		table.ColumnDefinitions[i].Name = render.Line(table.ColumnDefinitions[i].Name)
 	}
@@ -127,7 +127,7 @@ func harmless(table *metav1.Table) {
 	}
 }
 
-// harmlessMetadata is for the cells that kubectl adds: namespaces and labels.
+// harmlessMetadata escapes the cells that kubectl adds: namespaces and labels.
 func harmlessMetadata(object metav1.Object) {
 	object.SetNamespace(render.Cell(object.GetNamespace()))
 	labels := map[string]string{}

@@ -23,21 +23,22 @@ import (
 	"github.com/kuberewind/kuberewind/internal/selection"
 )
 
-// transport answers what kubectl get asks an API server, from a view.
+// transport answers the API requests of kubectl get from a view.
 type transport struct {
-	ctx   context.Context // Of the command: kubectl's requests carry none.
+	ctx   context.Context // the command's: kubectl's requests have none
 	view  *view.View
 	index []selector.Index
-	// whole is set if objects are printed whole: then unreadable ones are left out, and unwritten says why.
+	// whole is true if objects are printed whole. Then the transport skips unreadable objects, and unwritten holds the
+	// reasons.
 	whole     bool
 	unwritten error
-	// failed is why a request could not be answered at all. kubectl's own message about it is of no use.
+	// failed is the reason why a request got no answer. It replaces kubectl's own message, which does not help.
 	failed error
-	// told says that an object was said to be gone.
-	told bool
+	// goneNoted is true if an error said that the object was deleted.
+	goneNoted bool
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		_ = request.Body.Close()
@@ -62,7 +63,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// An apiRequest is what a URL of the API asks for.
+// An apiRequest is the request of an API URL.
 type apiRequest struct {
 	resource  *resource.Resource
 	namespace string
@@ -124,12 +125,12 @@ func (t *transport) answer(request *http.Request) ([]byte, error) {
 	return t.list(r, objects)
 }
 
-// namespace answers whether there was a namespace, which kubectl asks when it does not find an object. Without recorded
-// namespaces, the answer is yes. It is also yes if the object is said to be gone: kubectl would say instead that its namespace
-// is.
+// namespace answers kubectl's request for the namespace of an object that it did not find. If the record holds no
+// namespaces, the answer is that it existed. If an error already said that the object was deleted, the answer is the same,
+// because kubectl would report a missing namespace instead.
 func (t *transport) namespace(name string) ([]byte, error) {
 	r := t.view.Catalog.Find(view.NamespacesResource)
-	if r == nil || t.told {
+	if r == nil || t.goneNoted {
 		return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
 	}
 	doc, err := t.view.Single(t.ctx, view.NamespacesResource, name)
@@ -139,7 +140,7 @@ func (t *transport) namespace(name string) ([]byte, error) {
 	return doc, err
 }
 
-// objects gives the objects that a request asks for, by key.
+// objects returns the requested objects, by key.
 func (t *transport) objects(r apiRequest, label, field string) (iter.Seq2[string, []byte], error) {
 	store := t.view.Objects.Resource(r.resource.GroupResource())
 	if r.name != "" {
@@ -216,7 +217,8 @@ func (t *transport) list(r apiRequest, objects iter.Seq2[string, []byte]) ([]byt
 	return json.Marshal(list)
 }
 
-// check notes what kubectl's code replaces in an object. The error says that it would lose a value, or refuse the object and all others.
+// check prints a note if kubectl's code would replace parts of an object. It returns an error if kubectl's code would lose a
+// value, or would reject the object and all others.
 func (t *transport) check(r *resource.Resource, key string, doc []byte) error {
 	if !t.whole {
 		return nil

@@ -16,20 +16,20 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 )
 
-// Exit codes of a program that does not start, as env(1) and nohup(1) have them.
+// Exit codes for a program that does not start, like env(1) and nohup(1).
 const (
 	codeNotRun   = 126
 	codeNotFound = 127
 )
 
-// killAfter is how long a program may take to end after it was asked to.
+// killAfter is the time between SIGTERM and SIGKILL.
 const killAfter = 10 * time.Second
 
-// A Program is what is run at a place.
+// A Program is a program to run at a place.
 type Program struct {
 	Command    []string
-	Intentions past.Intentions      // of its clients
-	Welcome    func(context string) // is told the name of the context before the program starts; it may be nil
+	Intentions past.Intentions      // the file for its clients' writes
+	Welcome    func(context string) // receives the name of the context before the program starts; may be nil
 }
 
 // Run runs a program at a place.
@@ -73,7 +73,7 @@ func runAt(ctx context.Context, e *env.Env, rec *env.Record, aim *past.Aim, p Pr
 	return errors.Join(err, end())
 }
 
-// runWith runs a program with a kubeconfig in a folder.
+// runWith runs a program with a kubeconfig in a temporary folder.
 func runWith(ctx context.Context, e *env.Env, kubeconfig []byte, path string, command []string) (err error) {
 	folder, err := os.MkdirTemp(e.Variable("XDG_RUNTIME_DIR"), "kuberewind-")
 	if err != nil {
@@ -93,7 +93,7 @@ func runWith(ctx context.Context, e *env.Env, kubeconfig []byte, path string, co
 	return run(ctx, cmd)
 }
 
-// run hands on signals and the exit code.
+// run starts the program, passes signals to it, and returns its exit code.
 func run(ctx context.Context, cmd *exec.Cmd) error {
 	var starting sync.Mutex
 	starting.Lock()
@@ -101,7 +101,7 @@ func run(ctx context.Context, cmd *exec.Cmd) error {
 		starting.Lock()
 		defer starting.Unlock()
 		if cmd.Process != nil && !fromTerminal(caught) {
-			_ = cmd.Process.Signal(caught) // Its only error is that the program has ended.
+			_ = cmd.Process.Signal(caught) // it fails only if the program has ended
 		}
 	})
 	err := cmd.Start()

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fromTerminal reports whether the terminal sent a signal. Then the program has it already: it is in the same process group.
+// fromTerminal reports whether the terminal sent a signal. Then the program has received it, too, because it is in the same
+// process group.
 func fromTerminal(caught os.Signal) bool {
 	if caught != syscall.SIGINT && caught != syscall.SIGQUIT {
 		return false

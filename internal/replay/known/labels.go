@@ -13,17 +13,19 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Labels are those of the objects that a selector did not select. They say why, if the selector was mistyped. The zero value has seen none.
+// Labels holds the labels of objects that a selector did not match. Unknown uses them to find mistyped labels. The zero
+// value is empty.
 type Labels struct {
 	values  map[string]map[string]bool // by key
 	words   int
 	matched bool
 }
 
-// mostLabels is how many keys and values are kept. With more, nothing is said: the word may be one that was not kept.
+// mostLabels is the maximum number of keys and values. With more, Unknown returns nothing, because the typed word may be one
+// that was not kept.
 const mostLabels = 10_000
 
-// Matches reports whether an object is selected. If it is not, its labels are noted.
+// Matches reports whether the selector matches an object. If not, it keeps the object's labels.
 func (l *Labels) Matches(s selects.Selector, doc patch.Doc) bool {
 	if s.Matches(doc) {
 		l.matched = true
@@ -50,8 +52,8 @@ func (l *Labels) note(all map[string]string) {
 	}
 }
 
-// Unknown says which keys and values of a selector no object had, and what was perhaps meant. It says nothing if an object was selected, or
-// if no object with labels was seen.
+// Unknown returns notes about keys and values of a selector that no object had, with similar words. It returns nothing if
+// the selector matched an object, or if no object had labels.
 func (l *Labels) Unknown(s selects.Selector) (texts []string) {
 	if l.matched || l.words == 0 || l.words > mostLabels {
 		return nil
@@ -64,7 +66,7 @@ func (l *Labels) Unknown(s selects.Selector) (texts []string) {
 	return texts
 }
 
-// unknown looks at a requirement, if it asks for a label to be there.
+// unknown returns the note for one requirement, if the requirement needs a label.
 func (l *Labels) unknown(r labels.Requirement) string {
 	switch r.Operator() {
 	case selection.Exists, selection.Equals, selection.DoubleEquals, selection.In:

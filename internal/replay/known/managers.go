@@ -7,11 +7,11 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// lately is how many deltas are looked at for managers: that takes some hundredths of a second.
+// lately is the number of deltas in which managers are searched. The query takes some hundredths of a second.
 const lately = 20_000
 
-// Managers gives the field managers that are proved to have written lately, up to a seq (0: the end of the record). A manager that wrote
-// only long before is not among them: no index leads to managers.
+// Managers returns the field managers that are proved writers of the latest deltas, up to a seq (0: the end of the record).
+// It does not return a manager that wrote only earlier, because no index covers managers.
 func Managers(ctx context.Context, rec *history.Record, upTo int64) ([]string, error) {
 	found, err := words(ctx, rec, `
 		WITH stretch AS (
@@ -32,13 +32,13 @@ func Managers(ctx context.Context, rec *history.Record, upTo int64) ([]string, e
 	return found, nil
 }
 
-// An Object is one by name, in all its lives.
+// An Object is a named object, in all its lives.
 type Object struct {
 	Streams         []int32
 	Namespace, Name string
 }
 
-// ManagersOf gives the field managers that are proved to have written an object.
+// ManagersOf returns the field managers that are proved writers of an object.
 func ManagersOf(ctx context.Context, rec *history.Record, o Object) ([]string, error) {
 	found, err := words(ctx, rec, `
 		SELECT DISTINCT manager FROM (

@@ -9,18 +9,19 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Most is how many words an answer has.
+// Most is the maximum number of words in an answer.
 const Most = 1000
 
-// Lives say which objects are meant. Empty values do not bound, but Streams: no stream holds nothing.
+// Lives selects objects. An empty field selects all, except Streams: without streams, nothing is selected.
 type Lives struct {
 	Streams           []int32
 	Namespace, Prefix string
-	// From and To are seqs: the objects that lived at some moment between the two, both included. Two zeros mean now.
+	// From and To are seqs. They select the objects that lived at some moment between the two, both included. Two zeros mean
+	// now.
 	From, To int64
 }
 
-// livingNames looks up each life that goes on. LIMIT 1 keeps the planner from reading all lives of a prefix instead.
+// livingNames looks up each living object. With LIMIT 1, the planner does not read all lives of a prefix instead.
 const livingNames = `
 	SELECT DISTINCT l.name
 	FROM kuberewind.record_living a
@@ -28,8 +29,8 @@ const livingNames = `
 	WHERE a.cluster = $1 AND a.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
 	ORDER BY l.name LIMIT $5`
 
-// namesThen looks up each life of an instant, whether it goes on or has ended since. All ends are read, which are narrow rows,
-// but few lives. LIMIT 1 as above.
+// namesThen looks up each life at an instant, also if it has ended since. It reads all ends, which are narrow rows, but few
+// lives. LIMIT 1 as above.
 const namesThen = `
 	WITH alive AS MATERIALIZED (
 		SELECT cluster, object_id FROM kuberewind.record_living WHERE cluster = $1 AND stream = ANY ($2::int[]) AND object_id <= $6
@@ -42,8 +43,9 @@ const namesThen = `
 	WHERE l.stream = ANY ($2::int[]) AND ($3 = '' OR l.namespace = $3) AND starts_with(l.name, $4)
 	ORDER BY l.name LIMIT $5`
 
-// pastNames is for a stretch of time. It reads the lives that had begun by then: no index leads to the lives that have ended
-// since. They are read before they are sorted; else the planner goes through all names in order, and looks up the end of each.
+// pastNames returns the names of a time range. It reads all lives that had begun by its end, because no index finds the
+// lives that have ended since. MATERIALIZED makes PostgreSQL read them before it sorts them; otherwise the planner reads all
+// names in order, and looks up the end of each.
 const pastNames = `
 	WITH alive AS MATERIALIZED (
 		SELECT l.name
@@ -53,7 +55,7 @@ const pastNames = `
 	)
 	SELECT DISTINCT name FROM alive ORDER BY name LIMIT $5`
 
-// Names gives the names of objects, in order, and whether there are more.
+// Names returns the names of objects, in order, and whether there are more.
 func Names(ctx context.Context, rec *history.Record, q Lives) (names []string, more bool, err error) {
 	sql, args := livingNames, []any{rec.Cluster().Number, q.Streams, q.Namespace, q.Prefix, Most + 1}
 	switch {
@@ -77,7 +79,7 @@ func words(ctx context.Context, rec *history.Record, sql string, args ...any) ([
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Newest gives the objects of a stream that were made last, and live.
+// Newest returns the newest living objects of a stream.
 func Newest(ctx context.Context, rec *history.Record, stream int32, namespace string, most int) ([]Object, error) {
 	rows, err := rec.Pool().Query(ctx, `
 		SELECT l.namespace, l.name

@@ -10,8 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-// Namespaces gives the names of the namespaces that ever were, and of those to which a recording is confined. It gives none if the
-// record does not hold namespaces.
+// Namespaces returns all namespaces that the record ever held, and the namespaces to which a recording is limited. It
+// returns none if the record does not hold namespaces.
 func Namespaces(ctx context.Context, rec *history.Record) ([]string, error) {
 	streams, scopes, err := namespaceStreams(ctx, rec)
 	if err != nil || len(streams) == 0 {
@@ -36,7 +36,8 @@ func namespaceStreams(ctx context.Context, rec *history.Record) (streams []int32
 	return streams, scopes, err
 }
 
-// UnknownNamespace says that the record never held a namespace, and which one was perhaps meant; "" if it held it, or cannot tell.
+// UnknownNamespace returns a note that the record never held a namespace, with a similar name. It returns "" if the record
+// held it, or does not hold namespaces.
 func UnknownNamespace(ctx context.Context, rec *history.Record, namespace string) (string, error) {
 	streams, scopes, err := namespaceStreams(ctx, rec)
 	if err != nil || len(streams) == 0 || namespace == "" || slices.Contains(scopes, namespace) {

@@ -1,2 +1,2 @@
-// Package kubeconfig is the command kubeconfig. It writes a kubeconfig that leads to a running server, at an instant.
+// Package kubeconfig is the command kubeconfig. It writes a kubeconfig for a running server, at an instant.
 package kubeconfig

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// Clients are what kubectl's code gets its clients from: they ask the record.
+// Clients gives kubectl's code clients whose requests the record answers.
 type Clients struct {
 	Namespace string // "" for all
 	Catalog   *resource.Catalog
@@ -25,21 +25,22 @@ type Clients struct {
 
 var _ genericclioptions.RESTClientGetter = (*Clients)(nil)
 
-// ToRESTConfig has the client ask the record.
+// ToRESTConfig returns a configuration whose requests go to Transport.
 func (c *Clients) ToRESTConfig() (*rest.Config, error) {
-	// QPS -1: nobody needs to be spared.
+	// QPS -1 means no limit: there is no server to protect.
 	return &rest.Config{Host: resource.ApiHost, Transport: c.Transport, QPS: -1, WarningHandler: warner(c.Warn)}, nil
 }
 
-// ToDiscoveryClient knows what was served at the instant.
+// ToDiscoveryClient returns the discovery at the instant.
 func (c *Clients) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return c.Catalog.Discovery, nil
 }
 
-// ToRESTMapper knows what was served at the instant.
+// ToRESTMapper returns the mapper of the resources at the instant.
 func (c *Clients) ToRESTMapper() (meta.RESTMapper, error) { return c.Catalog.Mapper, nil }
 
-// ToRawKubeConfigLoader knows the namespace, and reads no file. If all are asked for, kubectl asks for one and does not use it.
+// ToRawKubeConfigLoader returns the namespace, and reads no file. If Namespace is "", kubectl still needs a namespace here,
+// and does not use it.
 func (c *Clients) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	context := clientcmdapi.Context{Namespace: cmp.Or(c.Namespace, metav1.NamespaceDefault)}
 	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: context})
@@ -47,7 +48,7 @@ func (c *Clients) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 
 type warner func(text string)
 
-// HandleWarningHeader takes the warnings that are for persons.
+// HandleWarningHeader handles the warnings that are for persons.
 func (w warner) HandleWarningHeader(code int, _, text string) {
 	const forPersons = 299
 	if w != nil && code == forPersons {

@@ -7,11 +7,11 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// UntilDone refuses to write when the context has ended.
+// UntilDone returns a writer that fails after ctx has ended.
 func UntilDone(ctx context.Context, out io.Writer) io.Writer { return &untilDone{ctx, out} }
 
 type untilDone struct {
-	ctx context.Context // An io.Writer has no other way to know.
+	ctx context.Context // io.Writer has no context argument
 	out io.Writer
 }
 
@@ -22,10 +22,11 @@ func (w *untilDone) Write(text []byte) (int, error) {
 	return w.out.Write(text)
 }
 
-// Harmless keeps a text from steering a terminal. Each part must be whole: kubectl's code writes a description, or a message, at once.
+// Harmless returns a writer that escapes characters that control a terminal. Each write must be whole: kubectl's code writes
+// a description, or a message, at once.
 func Harmless(out io.Writer) io.Writer { return &harmless{out, render.Terminal} }
 
-// HarmlessMessages does so for messages, which quote what was given, and keeps them short.
+// HarmlessMessages is Harmless for messages: it also shortens them, because they quote what the user typed.
 func HarmlessMessages(out io.Writer) io.Writer {
 	return &harmless{out, func(text string) string { return render.Short(render.Terminal(text)) }}
 }

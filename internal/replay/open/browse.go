@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
-// opener is the program that opens files in a browser, "" if there is no display or no such program.
+// opener returns the program that opens files in a browser, "" without a display or such a program.
 func opener(e *env.Env) string {
 	name, display := "xdg-open", e.Variable("DISPLAY") != "" || e.Variable("WAYLAND_DISPLAY") != ""
 	if runtime.GOOS == "darwin" {
@@ -31,7 +31,7 @@ func opener(e *env.Env) string {
 	return path
 }
 
-// forward leads a browser to a link. It has no script.
+// forward is a page that redirects a browser to a link, without a script.
 var forward = template.Must(template.New("").Parse(`<!doctype html>
 <meta charset="utf-8">
 <meta name="referrer" content="no-referrer">
@@ -40,7 +40,7 @@ var forward = template.Must(template.New("").Parse(`<!doctype html>
 <p><a href="{{.}}">Open the timeline</a></p>
 `))
 
-// writeForward writes the file into the first folder that takes it.
+// writeForward writes that page into the first folder in which it can create a file.
 func writeForward(folders []string, url string) (name string, err error) {
 	var errs []error
 	for _, folder := range folders {
@@ -66,14 +66,15 @@ func writeInto(folder, url string) (name string, err error) {
 	return file.Name(), nil
 }
 
-// An unopenedError says that no browser used a link.
+// An unopenedError means that no browser used a link.
 type unopenedError struct{ command string }
 
 func (e *unopenedError) Error() string {
 	return fmt.Sprintf("no browser opened the page within %s: run %q to print a link instead", page.Lifetime, e.command+" open -o json")
 }
 
-// browse has a program open the link, and returns when await says that it was used. failed says why the program could not.
+// browse starts a program that opens the link, and returns when await reports that a browser used the link. failed is the
+// reason if the program could not start a browser.
 func (c *command) browse(ctx context.Context, program, url string, await func(context.Context) (bool, error)) (failed string, err error) {
 	file, err := writeForward(past.Folders(c.env), url)
 	if err != nil {
@@ -83,7 +84,7 @@ func (c *command) browse(ctx context.Context, program, url string, await func(co
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, file)
-	cmd.Env, cmd.SysProcAttr = c.env.Environ(), &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for the browser.
+	cmd.Env, cmd.SysProcAttr = c.env.Environ(), &syscall.SysProcAttr{Setsid: true} // Ctrl-C must not reach the browser
 	if err := cmd.Start(); err != nil {
 		return "starting a browser failed: " + err.Error(), nil
 	}
@@ -106,7 +107,7 @@ func (c *command) browse(ctx context.Context, program, url string, await func(co
 	return "", &unopenedError{command: c.env.Command}
 }
 
-// A startError says that the program that opens browsers failed.
+// A startError means that the program that opens browsers failed.
 type startError struct {
 	program string
 	err     error

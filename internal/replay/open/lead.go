@@ -15,17 +15,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
-// An Answer is what -o json prints.
+// An Answer is the output of -o json.
 type Answer struct {
 	URL     string    `json:"url"`     // opens the page once
-	Page    string    `json:"page"`    // its address, for a browser that was there before
-	SSH     string    `json:"ssh"`     // to be typed on the machine of the browser
-	Expires time.Time `json:"expires"` // the URL
+	Page    string    `json:"page"`    // its address, for a browser that has a token
+	SSH     string    `json:"ssh"`     // command to run on the machine of the browser
+	Expires time.Time `json:"expires"` // end of the URL's validity
 	Cluster string    `json:"cluster"` // the UID
 	At      string    `json:"at,omitempty"`
 }
 
-// lead has a browser open a link, or prints it.
+// lead opens a link in a browser, or prints it.
 func (c *command) lead(ctx context.Context, access *serve.Access, focus past.Focus) error {
 	links, err := past.NewLinks(access)
 	if err != nil {
@@ -59,18 +59,18 @@ func (c *command) answer(link past.Link, focus past.Focus) *Answer {
 	}
 }
 
-// print gives the link, and what to type if the browser is elsewhere.
+// print prints the link, and the command for a browser on another machine.
 func (c *command) print(a *Answer) error {
 	c.env.Note(fmt.Sprintf("the link opens the page once, within %s; if your browser is on another machine, run the ssh line there first", page.Lifetime))
 	_, err := fmt.Fprintf(c.env.IOStreams.Out, "%s\n%s\n", a.URL, a.SSH)
 	return err
 }
 
-// tunnel is the line that leads a browser elsewhere to the page, at the same port.
+// tunnel returns the ssh command for a browser on another machine. It uses the same port on both sides.
 func (c *command) tunnel(page string) string {
-	at, _ := url.Parse(page) // It is one that a server has.
+	at, _ := url.Parse(page) // the URL comes from a server
 	host, _ := os.Hostname()
-	// The third word is the address by which this machine was reached.
+	// The third field is the address by which this machine was reached.
 	if reached := strings.Fields(c.env.Variable("SSH_CONNECTION")); len(reached) == 4 {
 		host = reached[2]
 	}

@@ -77,7 +77,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(c.show(ctx, rec, at, past.Focus{}), rec.Close())
 }
 
-// object shows an object, if the record ever held it.
+// object opens the page at an object, if the record ever held it.
 func (c *command) object(ctx context.Context, s subject.Subject, at history.Instant) error {
 	known := false
 	for _, err := range s.Rec.Lives(ctx, history.LifeQuery{Scope: s.Scope}) {
@@ -93,7 +93,7 @@ func (c *command) object(ctx context.Context, s subject.Subject, at history.Inst
 	return c.show(ctx, s.Rec, at, past.Focus{Resource: s.Resource.String(), Namespace: s.Scope.Namespace, Name: s.Scope.Name})
 }
 
-// show leads to the page of a server that runs, or of its own.
+// show opens the page of a running server, or of a server that it starts.
 func (c *command) show(ctx context.Context, rec *env.Record, at history.Instant, focus past.Focus) error {
 	focus.Cluster = rec.Cluster().UID
 	if !at.IsNow() {

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// own serves the record until the command ends.
+// own starts a server of the record, which runs until the command ends.
 func (c *command) own(ctx context.Context, rec *env.Record, focus past.Focus) error {
 	records := []*history.Record{rec.Record}
 	server, err := past.Listen(records, past.Options{
@@ -33,15 +33,15 @@ func (c *command) own(ctx context.Context, rec *env.Record, focus past.Focus) er
 	return errors.Join(group.Wait(), remove())
 }
 
-// leadOnce lets the server go on if no browser came: a second "open" finds it.
+// leadOnce opens the page. If no browser came, the server keeps running: a second "open" finds it.
 func (c *command) leadOnce(ctx context.Context, server *past.Server, focus past.Focus) error {
 	access := server.Access()
 	err := c.lead(ctx, &access, focus)
-	var nobody *unopenedError
-	if errors.As(err, &nobody) {
+	var unopened *unopenedError
+	if errors.As(err, &unopened) {
 		c.env.Note(err.Error())
 	}
-	if nobody != nil || ctx.Err() != nil { // That the command ends is no failure.
+	if unopened != nil || ctx.Err() != nil { // the end of the command is no failure
 		err = nil
 	}
 	return err

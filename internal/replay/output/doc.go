@@ -1,2 +1,2 @@
-// Package output is how commands print. It has text, wide and JSON, stamps of time, and progress.
+// Package output holds the forms of commands' output: text, wide and JSON, times, and progress.
 package output

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Forms of output that several commands have.
+// The forms of output that several commands share.
 const (
 	Text = "text"
 	Wide = "wide"
@@ -15,7 +15,8 @@ const (
 // StampForm is RFC 3339 with milliseconds, and the offset of the zone.
 const StampForm = "2006-01-02T15:04:05.000Z07:00"
 
-// Mark stands before a time: "?" if clocks of servers contradict it, "~" if it is an estimate, else "".
+// Mark returns the mark before a time: "?" if clocks of servers contradict it, "~" if it is an estimate, "" if it is
+// neither.
 func Mark(estimated, contradictory bool) string {
 	switch {
 	case contradictory:
@@ -26,10 +27,10 @@ func Mark(estimated, contradictory bool) string {
 	return ""
 }
 
-// Indent stands before what belongs to the line above.
+// Indent is the indent of lines that belong to the line above.
 const Indent = "    "
 
-// ObjectName is how people name an object: its namespace, if it has one, and its name.
+// ObjectName returns the name of an object for people: its namespace, if it has one, and its name.
 func ObjectName(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -37,7 +38,7 @@ func ObjectName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Counted is a number of things, in words of English: 1 Secret, 2 Secrets.
+// Counted returns a number with an English noun: 1 Secret, 2 Secrets.
 func Counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -45,8 +46,8 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// ReplacedNote names an object and the places where U+FFFD stands for what YAML cannot write; "" if there are none. The hint says
-// how to keep it.
+// ReplacedNote returns a note with an object and the places where U+FFFD replaces text that YAML cannot write; "" if there
+// are none. With hint, the note says how to keep the text.
 func ReplacedNote(name string, places []string, hint bool) string {
 	const most = 3
 	if len(places) == 0 {

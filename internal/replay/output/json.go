@@ -7,7 +7,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// WriteJSON writes a value as JSON that steers no terminal. It takes one line, or is indented by two spaces.
+// WriteJSON writes a value as JSON that cannot control a terminal, on one line or indented by two spaces.
 func WriteJSON(out io.Writer, value any, indented bool) error {
 	marshal := json.Marshal
 	if indented {

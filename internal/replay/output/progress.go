@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// progressAfter is how long work may take without a word.
+	// progressAfter is the time before the first output.
 	progressAfter = time.Second
-	// progressEvery is how often a line is written where nobody watches a bar.
+	// progressEvery is the interval of lines if the output is not a terminal.
 	progressEvery = 10 * time.Second
 )
 
-// Progress tells a person how far long work is: a bar on a terminal, lines elsewhere, and nothing if it is soon done. It is for one
-// goroutine at a time.
+// Progress shows the state of long work: a bar on a terminal, lines elsewhere, and nothing for work that ends soon. Only one
+// goroutine at a time may use it.
 type Progress struct {
 	out    io.Writer
 	title  string
@@ -30,13 +30,13 @@ type Progress struct {
 	silent bool
 }
 
-// NewProgress begins to time work. Nothing is written if it is silent.
+// NewProgress starts the progress of work. If silent is true, it writes nothing.
 func NewProgress(out io.Writer, title string, silent bool) *Progress {
 	return &Progress{out: out, title: title, began: time.Now(), silent: silent}
 }
 
-// Tell is for RebuildOptions.Progress and its like.
-func (p *Progress) Tell(at history.Progress) {
+// Update shows the state of the work. It is a callback for RebuildOptions.Progress and the like.
+func (p *Progress) Update(at history.Progress) {
 	if p.silent || time.Since(p.began) < progressAfter {
 		return
 	}
@@ -66,10 +66,10 @@ func (p *Progress) draw(at history.Progress) {
 		p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(p.title+": "+at.Stage),
 			progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
 	}
-	_ = p.bar.Set64(at.Done) // on a terminal, nothing can be done about it
+	_ = p.bar.Set64(at.Done) // an error of the terminal cannot be handled
 }
 
-// End takes the bar off the terminal.
+// End removes the bar from the terminal.
 func (p *Progress) End() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -16,16 +16,16 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// answersWithin is the patience with a server that reads the record.
+// answersWithin is the time limit for a server's answer.
 const answersWithin = 30 * time.Second
 
-// A client asks a server. Errors are what the server says.
+// A client sends requests to a server. Its errors are the server's.
 type client struct {
-	url, what string // what it is asked for, for errors
+	url, what string // what is the requested thing, for errors
 	http      *http.Client
 }
 
-// configOf leads to a server by its own token.
+// configOf returns the client configuration of a server, with the server's token.
 func configOf(access *serve.Access) *rest.Config {
 	return &rest.Config{Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}}
 }
@@ -42,7 +42,7 @@ func newClient(config *rest.Config, origin, what string, patience time.Duration)
 // Close closes idle connections.
 func (c *client) Close() { c.http.CloseIdleConnections() }
 
-// ask sends a body, unless it is nil, and reads the answer.
+// ask sends a request, with a body unless body is nil, and decodes the answer.
 func (c *client) ask(ctx context.Context, method, path string, body, answer any) error {
 	var sent io.Reader = http.NoBody
 	if body != nil {

@@ -1,11 +1,13 @@
-// Package past leads Kubernetes clients to an instant: it finds it in the record, finds or starts a server, and writes a kubeconfig.
+// Package past connects Kubernetes clients to an instant: it resolves the instant in the record, finds or starts a server,
+// and writes a kubeconfig.
 //
 // # What it guarantees
 //
-//   - A kubeconfig names one seq for good. A typed time or duration is resolved once and stands in the context's name.
-//   - A kubeconfig stands alone. It is merged into no other.
+//   - A kubeconfig names one seq, which never changes. The package resolves a typed time or duration once, and puts the time
+//     into the context's name.
+//   - The package never merges a kubeconfig into another.
 //
 // # Goroutines
 //
-// A server of its own runs in one until the function that comes with it is called.
+// Own starts a server in one goroutine. It runs until the caller calls the returned function.
 package past

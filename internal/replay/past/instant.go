@@ -14,14 +14,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// A Place is where clients are led to.
+// A Place is the API path that clients use.
 type Place struct {
-	Context   string // its name
-	root      string // the path
+	Context   string // name of the context
+	root      string // path of the API
 	namespace string
 }
 
-// Find resolves what was typed, and notes what an answer of then is to be taken with.
+// Find resolves an instant, and prints the notes about an answer at it.
 func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) (*Place, error) {
 	namespace, err := namespaceOf(ctx, e, rec)
 	if err != nil {
@@ -36,17 +36,18 @@ func Find(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant) 
 	return &Place{Context: contextName(rec.Cluster(), at, point), root: apiserver.Path(rec.Cluster().UID, point.Seq), namespace: namespace}, nil
 }
 
-// namespaceOf is the namespace that clients take if none is named.
+// namespaceOf returns the default namespace of the clients.
 func namespaceOf(ctx context.Context, e *env.Env, rec *env.Record) (string, error) {
 	namespace, err := e.Namespace(false)
 	if err != nil {
-		// It is a client's default, and no more: one that is named wins.
+		// The namespace is only a default of the client, so an error is only a note.
 		e.Note("the new kubeconfig has no namespace, because your own kubeconfig cannot be read: " + err.Error())
 	}
 	return namespace, e.NoteNamespace(ctx, rec, namespace)
 }
 
-// Inexact says what the seq of a point leaves out, or has too much; "" if nothing. It begins with who sees it, such as "clients see".
+// Inexact returns a note if the seq of a point lacks changes, or has later ones; "" if not. The note begins with who, such
+// as "clients see".
 func Inexact(who string, p history.Point) string {
 	switch {
 	case p.Until > p.Seq:
@@ -57,7 +58,7 @@ func Inexact(who string, p history.Point) string {
 	return ""
 }
 
-// contextName says of which cluster and when, such as shop@2026-01-31T03:12:00Z_seq:1234.
+// contextName returns a name with the cluster and the instant, such as shop@2026-01-31T03:12:00Z_seq:1234.
 func contextName(c history.Cluster, at history.Instant, p history.Point) string {
 	seq := fmt.Sprintf("seq:%d", p.Seq)
 	switch {
@@ -69,7 +70,7 @@ func contextName(c history.Cluster, at history.Instant, p history.Point) string 
 	return fmt.Sprintf("%s@%s_%s", c.Name, p.Time.UTC().Format(time.RFC3339), seq)
 }
 
-// Kubeconfig leads to the place, and nowhere else.
+// Kubeconfig returns a kubeconfig with only this place.
 func (p *Place) Kubeconfig(access serve.Access) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = p.Context

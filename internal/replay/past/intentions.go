@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/jsonlines"
 )
 
-// Intentions names the file of what clients wanted to write. It is "" if nobody wants to know.
+// Intentions is the file name for the writes that clients request. It is "" without --intentions.
 type Intentions string
 
 // AddFlag adds --intentions.
@@ -18,7 +18,7 @@ func (i *Intentions) AddFlag(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(i), "intentions", "", "file to which the server appends each write that a client requests, as a JSON line")
 }
 
-// Open opens the file for a server. The function closes it.
+// Open opens the file for a server. The returned function closes it.
 func (i Intentions) Open(api *apiserver.Options) (end func() error, err error) {
 	if i == "" {
 		return func() error { return nil }, nil
@@ -31,7 +31,8 @@ func (i Intentions) Open(api *apiserver.Options) (end func() error, err error) {
 	return file.Close, nil
 }
 
-// noting writes intentions to a file. None is added while earlier ones wait for the disk, so that few wait.
+// noting returns a function that appends intentions to a file. It first waits until the disk has the earlier intentions, so
+// that few wait.
 func noting(file *jsonlines.File) func(apiserver.Intention) error {
 	return func(i apiserver.Intention) error {
 		if err := file.Ready(); err != nil {
@@ -41,7 +42,7 @@ func noting(file *jsonlines.File) func(apiserver.Intention) error {
 	}
 }
 
-// Fits reports an error if a server that runs would answer: it has a file of its own, or none. One of our own has the file.
+// Fits returns an error if another server would answer: that server has its own file, or none.
 func (i Intentions) Fits(e *env.Env, aim *Aim, runs bool) error {
 	switch serve := e.Command + " serve --intentions FILE"; {
 	case i == "":

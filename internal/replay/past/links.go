@@ -13,13 +13,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
-// A Link leads a browser to the page, once.
+// A Link opens the page in a browser, once.
 type Link struct{ Page, Code string }
 
-// A Focus is what the page shows first. Empty parts are left out.
+// A Focus is the part that the page shows first. The link omits empty fields.
 type Focus struct{ Cluster, At, Resource, Namespace, Name string }
 
-// URL is the link with a focus. All of it stands behind "#", so that no server and no proxy sees it.
+// URL returns the link with a focus. The code and the focus are after "#", so that no server and no proxy sees them.
 func (l Link) URL(f Focus) string {
 	var b strings.Builder
 	b.WriteString(l.Page + "#code=" + l.Code)
@@ -33,19 +33,19 @@ func (l Link) URL(f Focus) string {
 	return b.String()
 }
 
-// readable takes back what need not be escaped behind "#".
+// readable reverts escapes that are not needed after "#".
 var readable = strings.NewReplacer("%3A", ":", "%2F", "/")
 
-// Links asks a server for links to its page.
+// Links requests links to a server's page.
 type Links struct{ *client }
 
-// NewLinks makes a client of a server. Close closes it.
+// NewLinks returns a client of a server. Close closes it.
 func NewLinks(access *serve.Access) (*Links, error) {
 	c, err := newClient(configOf(access), access.URL, "a link", page.Lifetime+answersWithin)
 	return &Links{c}, err
 }
 
-// New gives a link.
+// New returns a new link.
 func (l *Links) New(ctx context.Context) (Link, error) {
 	var given page.Code
 	err := l.ask(ctx, http.MethodPost, page.NewPath, nil, &given)
@@ -55,8 +55,8 @@ func (l *Links) New(ctx context.Context) (Link, error) {
 	return Link{Page: given.Page, Code: given.Code}, err
 }
 
-// Await returns once a link was used, or false if it was not used in its time. The server takes the request for a watch, and ends it with
-// itself.
+// Await waits until a browser used the link, or its time is over, and reports whether it was used. The server treats the
+// request as a watch, and ends it when it stops.
 func (l *Links) Await(ctx context.Context, link Link) (used bool, err error) {
 	var answer page.Code
 	err = l.ask(ctx, http.MethodPost, page.AwaitPath+"?watch=1", page.Code{Code: link.Code}, &answer)

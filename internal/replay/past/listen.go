@@ -19,37 +19,38 @@ import (
 )
 
 const (
-	// AnyPort of loopback is where the API listens by default. With a fixed one, a second database could not be served.
+	// AnyPort is the default address of the API: any free port of loopback. With a fixed port, a second database could not
+	// be served.
 	AnyPort = "127.0.0.1:0"
-	// PagePort is where the page listens by default. A browser keeps what belongs to a page by its port.
+	// PagePort is the default address of the page. A browser stores the data of a page by its port.
 	PagePort = "127.0.0.1:9465"
 )
 
-// Options say how records are served.
+// Options are the settings for serving records.
 type Options struct {
 	API   apiserver.Options // Listen adds the records.
 	Front serve.Options     // Listen adds the handler.
 	Page  *Page             // nil for none
 }
 
-// A Page says how the page is served. The rest is as in the options of the API.
+// A Page holds the settings of the page. It shares the others with the API.
 type Page struct {
 	Address string
-	// OrAny takes any free port if that of Address is taken.
+	// OrAny selects any free port if the port of Address is taken.
 	OrAny bool
-	// Live says who may read, if the server is shared.
+	// Live decides who may read, if the server is shared.
 	Live page.Live
 }
 
-// A Server serves records: as an API, and as a page.
+// A Server serves records with an API and a page.
 type Server struct {
 	api     *serve.Server
 	page    *serve.Server // nil for none
-	codes   *page.Codes   // nil if there are no links: without a page, and for a page that is shared
+	codes   *page.Codes   // nil without links: if there is no page, or the page is shared
 	closing []func()
 }
 
-// Listen makes a server of records. Library messages about odd requests go to the server's log.
+// Listen returns a server of records. Libraries log odd requests to the server's log.
 func Listen(records []*history.Record, o Options) (*Server, error) {
 	klog.SetSlogLogger(o.Front.Log.With("from", "apimachinery"))
 	o.API.Records, o.API.Log = records, o.Front.Log
@@ -63,7 +64,7 @@ func Listen(records []*history.Record, o Options) (*Server, error) {
 		err = s.listenForPage(records, handler, &o)
 	}
 	if err == nil {
-		o.Front.PassedOn = true // Headlamp has a page of its own.
+		o.Front.PassedOn = true // Headlamp has its own page, and passes requests on
 		s.api, err = serve.Listen(o.Front)
 	}
 	if err != nil {
@@ -73,7 +74,8 @@ func Listen(records []*history.Record, o Options) (*Server, error) {
 	return s, nil
 }
 
-// listenForPage has the API give codes of the page, unless it is shared: then its users have tokens of their own.
+// listenForPage starts the page. If the server is not shared, the API gives codes for the page. If it is shared, users have
+// their own tokens.
 func (s *Server) listenForPage(records []*history.Record, sessions http.Handler, o *Options) (err error) {
 	options := page.Options{
 		Address: o.Page.Address, AllowedHosts: o.Front.AllowedHosts, Web: web.Handler(), Timelines: s.timelines(records, o),
@@ -97,11 +99,12 @@ func (s *Server) listenForPage(records []*history.Record, sessions http.Handler,
 }
 
 func anyPortOf(address string) string {
-	host, _, _ := net.SplitHostPort(address) // It is one that was listened on.
+	host, _, _ := net.SplitHostPort(address) // the address was valid for Listen
 	return net.JoinHostPort(host, "0")
 }
 
-// timelines answer the page. If live clusters say who may read, each has one that knows no other cluster.
+// timelines returns the handlers that answer the page. If live clusters decide who may read, each cluster has its own
+// handler, which knows no other cluster.
 func (s *Server) timelines(records []*history.Record, o *Options) map[string]http.Handler {
 	var all []timeline.Cluster
 	timelines := map[string]http.Handler{}
@@ -123,10 +126,10 @@ func (s *Server) timelines(records []*history.Record, o *Options) map[string]htt
 	return timelines
 }
 
-// Access is what clients of the API need.
+// Access returns the data that clients of the API need.
 func (s *Server) Access() serve.Access { return s.api.Access() }
 
-// Page is the URL of the page, "" if there is none.
+// Page returns the URL of the page, "" without a page.
 func (s *Server) Page() string {
 	if s.page == nil {
 		return ""
@@ -134,7 +137,7 @@ func (s *Server) Page() string {
 	return s.page.Access().URL + "/"
 }
 
-// Link is a new link to the page. There is none without a page, and for a page that is shared.
+// Link returns a new link to the page. There is none without a page, or if the page is shared.
 func (s *Server) Link() (l Link, ok bool) {
 	if s.codes == nil {
 		return l, false
@@ -142,7 +145,7 @@ func (s *Server) Link() (l Link, ok bool) {
 	return Link{Page: s.Page(), Code: s.codes.New()}, true
 }
 
-// Serve blocks until ctx ends. It is to be called once.
+// Serve serves until ctx ends. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.api.Serve(ctx) })
@@ -152,7 +155,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Close ends the server, and what its handlers started.
+// Close stops the server and its handlers.
 func (s *Server) Close() {
 	for _, listener := range []*serve.Server{s.api, s.page} {
 		if listener != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/running"
 )
 
-// Publish has other commands find a server, for each of its records. The function takes that back.
+// Publish writes a file for each record, with which other commands find the server. The returned function removes the files.
 func Publish(ctx context.Context, e *env.Env, records []*history.Record, s *Server) (remove func() error, err error) {
 	var published []func() error
 	remove = func() error {
@@ -37,7 +37,7 @@ func Publish(ctx context.Context, e *env.Env, records []*history.Record, s *Serv
 	return remove, nil
 }
 
-// Running is the access to a server of the record that another process runs, or nil.
+// Running returns the access to a server of the record that another process runs, or nil.
 func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, error) {
 	identity, err := running.Identity(ctx, rec.Pool())
 	if err != nil {
@@ -53,17 +53,17 @@ func Running(ctx context.Context, e *env.Env, rec *env.Record) (*serve.Access, e
 	return &found.Access, nil
 }
 
-// Folders are where files lie that are of use while a server runs, the best first.
+// Folders returns the folders for files that are valid while a server runs, the best first.
 func Folders(e *env.Env) []string { return running.Folders(e.Variable("XDG_RUNTIME_DIR"), e.DataDir) }
 
-// Own starts a server of one's own. The function ends it.
+// Own starts a server in this process. The returned function stops it.
 func Own(ctx context.Context, rec *env.Record, intentions Intentions) (access *serve.Access, end func() error, err error) {
 	var o Options
 	done, err := intentions.Open(&o.API)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The answers tell a client all that it has to know: the screen is the client's.
+	// Discard the log: clients get all errors in their answers, and the terminal belongs to the client.
 	o.Front = serve.Options{Address: AnyPort, Log: slog.New(slog.DiscardHandler)}
 	server, err := Listen([]*history.Record{rec.Record}, o)
 	if err != nil {

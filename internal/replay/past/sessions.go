@@ -11,13 +11,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// Sessions asks a server about the sessions of a cluster. Errors are what the server says.
+// Sessions is a client for the sessions of a cluster. Its errors are the server's.
 type Sessions struct {
 	Cluster string // the UID
 	client  *client
 }
 
-// NewSessions makes a client of a server. Close closes it.
+// NewSessions returns a client of a server. Close closes it.
 func NewSessions(access *serve.Access, cluster string) (*Sessions, error) {
 	return newSessions(configOf(access), access.URL, cluster)
 }
@@ -30,23 +30,23 @@ func newSessions(config *rest.Config, origin, cluster string) (*Sessions, error)
 // Close closes idle connections.
 func (s *Sessions) Close() { s.client.Close() }
 
-// List gives all sessions.
+// List returns all sessions.
 func (s *Sessions) List(ctx context.Context) (list apiserver.SessionList, err error) {
 	return list, s.ask(ctx, http.MethodGet, "", nil, &list)
 }
 
-// Get gives a session.
+// Get returns a session.
 func (s *Sessions) Get(ctx context.Context, name string) (state apiserver.Session, err error) {
 	return state, s.ask(ctx, http.MethodGet, name, nil, &state)
 }
 
-// Put makes a session of the cluster, or moves it.
+// Put creates or changes a session of the cluster.
 func (s *Sessions) Put(ctx context.Context, name string, change *apiserver.SessionChange) (state apiserver.Session, err error) {
 	change.Cluster = &s.Cluster
 	return state, s.ask(ctx, http.MethodPut, name, change, &state)
 }
 
-// End ends a session, and gives what it was.
+// End ends a session, and returns its last state.
 func (s *Sessions) End(ctx context.Context, name string) (state apiserver.Session, err error) {
 	return state, s.ask(ctx, http.MethodDelete, name, nil, &state)
 }
@@ -56,7 +56,7 @@ func (s *Sessions) ask(ctx context.Context, method, name string, change *apiserv
 	if name != "" {
 		path += "/" + url.PathEscape(name)
 	}
-	path += "?" + url.Values{"cluster": {s.Cluster}}.Encode() // A shared server finds by it whose users may ask.
+	path += "?" + url.Values{"cluster": {s.Cluster}}.Encode() // a shared server selects the live cluster by it
 	if change == nil {
 		return s.client.ask(ctx, method, path, nil, answer)
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-// Shared is a server that others run, at another address. It takes the credentials that its clients have for the live cluster.
+// Shared is a server that others run, at another address. It accepts the credentials that its clients have for the live
+// cluster.
 type Shared struct {
 	own               bool
 	server, authority string
@@ -34,15 +35,15 @@ func (s *Shared) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.authority, "certificate-authority", "", "PEM file of the CA of that server (default: the CAs of this machine)")
 }
 
-// serverForm is the URL of a cluster.
+// serverForm matches the URL of a cluster.
 var serverForm = regexp.MustCompile(`^(https://[^/?#]+)/clusters/([^/?#]+)/?$`)
 
 const clusterPath = "/clusters/"
 
-// Meant reports whether the flags lead to such a server.
+// Meant reports whether the flags select such a server.
 func (s *Shared) Meant() bool { return s.own }
 
-// Check refuses flags that do not fit.
+// Check rejects contradictory flags.
 func (s *Shared) Check() error {
 	switch {
 	case !s.own && (s.server != "" || s.authority != ""):
@@ -53,12 +54,13 @@ func (s *Shared) Check() error {
 	return nil
 }
 
-// An address is where a kubeconfig leads.
+// An address is the server of a kubeconfig, and the title of its context.
 type address struct {
 	server, title string
 }
 
-// Kubeconfig has the credentials of the current context. It needs no record: the server finds the instant.
+// Kubeconfig returns a kubeconfig with the credentials of the current context. It needs no record, because the server
+// resolves the instant.
 func (s *Shared) Kubeconfig(ctx context.Context, e *env.Env, aim *Aim) ([]byte, error) {
 	own, authority, err := s.credentials(e)
 	if err != nil {
@@ -76,7 +78,7 @@ func (s *Shared) Kubeconfig(ctx context.Context, e *env.Env, aim *Aim) ([]byte, 
 	return clientcmd.Write(*own.leadingTo(there, authority))
 }
 
-// credentials are those of the current context, and the CA of the server.
+// credentials returns the user of the current context, and the CA of the server.
 func (s *Shared) credentials(e *env.Env) (own *userContext, authority []byte, err error) {
 	if own, err = currentContext(e); err != nil || s.authority == "" {
 		return own, nil, err
@@ -87,7 +89,7 @@ func (s *Shared) credentials(e *env.Env) (own *userContext, authority []byte, er
 	return own, authority, nil
 }
 
-// Sessions is a client of the sessions of the cluster that the flags name.
+// Sessions returns a client for the sessions of the cluster that the flags name.
 func (s *Shared) Sessions(e *env.Env) (*Sessions, error) {
 	own, authority, err := s.credentials(e)
 	if err != nil {
@@ -101,7 +103,7 @@ func (s *Shared) Sessions(e *env.Env) (*Sessions, error) {
 	return newSessions(config, parts[1], parts[2])
 }
 
-// A context is one of the user's kubeconfig.
+// A userContext is a context of the user's kubeconfig.
 type userContext struct {
 	context *clientcmdapi.Context
 	user    *clientcmdapi.AuthInfo
@@ -127,7 +129,7 @@ func currentContext(e *env.Env) (*userContext, error) {
 	return &userContext{context: own, user: all.AuthInfos[own.AuthInfo]}, nil
 }
 
-// leadingTo is a kubeconfig that leads to a place, and nowhere else.
+// leadingTo returns a kubeconfig with only this address.
 func (c *userContext) leadingTo(p address, authority []byte) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = p.title
@@ -137,7 +139,7 @@ func (c *userContext) leadingTo(p address, authority []byte) *clientcmdapi.Confi
 	return config
 }
 
-// find has the server say which seq an instant is: its answer to another form of an instant names that.
+// find resolves an instant at the server: the server answers a time or duration with the path of its seq.
 func find(ctx context.Context, config *clientcmdapi.Config, origin string) (address, error) {
 	client, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 	if err != nil {
@@ -164,7 +166,7 @@ func find(ctx context.Context, config *clientcmdapi.Config, origin string) (addr
 	return placeIn(text, origin, response.Status)
 }
 
-// placeIn reads the answer of a server.
+// placeIn parses the answer of a server.
 func placeIn(text []byte, origin, code string) (address, error) {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// A Target is where flags lead clients: to an instant, a session or the end of the record.
+// A Target holds the flags that select an instant, a session or the end of the record.
 type Target struct {
 	at, session string
 	live        bool
-	shift       bool // all times are shifted to now
+	shift       bool // shift all times to now
 }
 
-// AddFlags adds --at, --session and --live to a command, of which it takes one, and --shift-times.
+// AddFlags adds --at, --session and --live to a command, which exclude each other, and --shift-times.
 func (t *Target) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	AtFlag(flags, &t.at)
@@ -32,14 +32,14 @@ func (t *Target) AddFlags(cmd *cobra.Command) {
 	flags.BoolVar(&t.shift, "shift-times", false, "shift all times to now, so that clients that compute ages themselves, such as k9s, show the ages at the instant")
 }
 
-// An Aim is a Target that was read.
+// An Aim is a parsed Target.
 type Aim struct {
 	at      history.Instant
 	session string // "" for an instant
 	shift   bool
 }
 
-// Aim reads the flags.
+// Aim parses the flags.
 func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
 	given := 0
 	for _, name := range []string{"at", "session", "live"} {
@@ -61,8 +61,8 @@ func (t *Target) Aim(cmd *cobra.Command, e *env.Env) (*Aim, error) {
 	return &Aim{at: at, shift: t.shift}, err
 }
 
-// Elsewhere is the path of an Aim below that of its cluster, at a server of others, and its name for people. found is false if that server
-// has yet to find the seq.
+// Elsewhere returns the path of an Aim below its cluster's path, on a shared server, and its title. found is false if that
+// server must first resolve the seq.
 func (a *Aim) Elsewhere() (path, title string, found bool) {
 	switch at := a.at.String(); {
 	case a.session == apiserver.LiveSession:
@@ -74,10 +74,10 @@ func (a *Aim) Elsewhere() (path, title string, found bool) {
 	}
 }
 
-// needsRunning reports whether only a server that runs already can have what is aimed at.
+// needsRunning reports whether the Aim needs a server that already runs.
 func (a *Aim) needsRunning() bool { return a.session != "" && a.session != apiserver.LiveSession }
 
-// Find finds the place of an Aim. access is that of a server that runs, or nil.
+// Find returns the place of an Aim. access belongs to a running server, or is nil.
 func (a *Aim) Find(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) (*Place, error) {
 	p, err := a.find(ctx, e, rec, access)
 	if err == nil && a.shift {
@@ -106,7 +106,7 @@ func (a *Aim) find(ctx context.Context, e *env.Env, rec *env.Record, access *ser
 	return p, nil
 }
 
-// there reports an error if the session is not one of the cluster.
+// there returns an error if the cluster does not have the session.
 func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) error {
 	if access == nil {
 		return ErrNoServer(e)
@@ -126,7 +126,7 @@ func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *se
 	return nil
 }
 
-// ErrNoServer says that no server runs that could have a session.
+// ErrNoServer returns an error: no server runs that could have a session.
 func ErrNoServer(e *env.Env) error {
 	return fmt.Errorf("no server of this database runs, and a session needs one: start %q in another terminal", e.Command+" serve")
 }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Brief gives the shortest words by which commands know the kinds of a catalog: deploy, rs, job. A word that several resources have is that of
-// the first in the order of discovery, as in kubectl. The others are called by their group too.
+// Brief returns the shortest word for each kind of a catalog: deploy, rs, job. If several resources share a word, it belongs
+// to the first in the order of discovery, as in kubectl. The words of the others include their group.
 func (c *Catalog) Brief() map[schema.GroupKind]string {
 	owner := map[string]*Resource{}
 	for _, r := range c.Resources {
@@ -28,7 +28,7 @@ func (c *Catalog) Brief() map[schema.GroupKind]string {
 	return brief
 }
 
-// words are what a resource can be called by, the shortest first.
+// words returns the names of a resource, the shortest first.
 func (r *Resource) words() []string {
 	words := []string{r.singular(), r.Resource}
 	if len(r.ShortNames) > 0 {

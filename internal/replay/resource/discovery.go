@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// ApiHost stands in URLs that go nowhere: they are answered from the record.
+// ApiHost is the host in URLs that never reach a network: the record answers them.
 const ApiHost = "http://record.invalid"
 
-// RoundTrip answers client-go's discovery, /api and /apis, and nothing else: so names mean what they mean to kubectl.
+// RoundTrip answers client-go's discovery, /api and /apis, and nothing else. So names have the same meaning as in kubectl.
 func (c *Catalog) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch request.URL.Path {
 	case "/api":
@@ -26,7 +26,8 @@ func (c *Catalog) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s is not discovery", request.URL.Path)
 }
 
-// discoveryOf is the aggregated discovery of the core group or of all others. It has what is recorded, one version of each.
+// discoveryOf returns the aggregated discovery of the core group, or of all other groups. It has the recorded resources,
+// each in one version.
 func (c *Catalog) discoveryOf(request *http.Request, core bool) (*http.Response, error) {
 	list := apidiscovery.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{APIVersion: apidiscovery.SchemeGroupVersion.String(), Kind: "APIGroupDiscoveryList"}}
 	for _, r := range c.Resources {
@@ -71,7 +72,7 @@ func versionOf(group *apidiscovery.APIGroupDiscovery, name string) *apidiscovery
 	return &group.Versions[len(group.Versions)-1]
 }
 
-// Respond is an HTTP response with a body.
+// Respond returns an HTTP response with a body.
 func Respond(request *http.Request, code int, contentType string, body []byte) *http.Response {
 	return &http.Response{
 		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -79,18 +80,18 @@ func Respond(request *http.Request, code int, contentType string, body []byte) *
 	}
 }
 
-// orderedDiscovery gives resources in the order of their groups, as kubectl's own cache does. client-go gives those of
-// aggregated discovery in the order of a map.
+// orderedDiscovery returns resources in the order of their groups, like kubectl's own cache. client-go returns the resources
+// of aggregated discovery in the order of a map.
 type orderedDiscovery struct {
 	discovery.CachedDiscoveryInterface
 }
 
-// ServerGroupsAndResources goes group by group.
+// ServerGroupsAndResources reads group by group.
 func (d orderedDiscovery) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	return discovery.ServerGroupsAndResources(d)
 }
 
-// ServerPreferredResources goes group by group.
+// ServerPreferredResources reads group by group.
 func (d orderedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return discovery.ServerPreferredResources(d)
 }

@@ -1,5 +1,5 @@
-// Package resource says which resources the record holds at an instant. Their names are the server's.
+// Package resource finds the resources that the record holds at an instant, by the server's names.
 //
-// A Catalog answers client-go's discovery. So a name means to replay what it means to kubectl. An unknown name is an error, which offers
-// the names that are like it.
+// A Catalog answers client-go's discovery. So a name has the same meaning in replay as in kubectl. The error for an unknown
+// name suggests similar names.
 package resource

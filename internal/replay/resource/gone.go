@@ -11,10 +11,10 @@ import (
 
 // An End is the delta that ended the last life of a name.
 type End struct {
-	Seq       int64 // 0 if there was none
+	Seq       int64 // 0 if no life has ended
 	Span      history.Span
 	Estimated bool
-	// Alive says that another life of the name goes on.
+	// Alive is true if a life of the name goes on.
 	Alive bool
 }
 
@@ -45,12 +45,12 @@ func EndOf(ctx context.Context, rec *history.Record, scope history.Scope, p hist
 	return end, nil
 }
 
-// Stamp is the time of the end, as an error has it: short, and marked if it is an estimate.
+// Stamp formats the time of the end for an error: short, and marked if it is an estimate.
 func (e End) Stamp() string {
 	return output.Mark(e.Estimated, e.Span.Contradictory) + e.Span.Estimate.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)
 }
 
-// Last is the command that shows the last state of an object.
+// Last returns the command that shows the last state of an object.
 func (r *Resource) Last(command string, scope history.Scope) string {
 	text := fmt.Sprintf("%s get %s/%s", command, r, scope.Name)
 	if scope.Namespace != "" {
@@ -59,7 +59,8 @@ func (r *Resource) Last(command string, scope history.Scope) string {
 	return text + " --last"
 }
 
-// Gone says that there was no such object at an instant, when the last one of its name was deleted, and what shows it.
+// Gone returns an error: the object did not exist at the instant. The error has the time of the last deletion of the name,
+// and the command that shows its last state.
 func (r *Resource) Gone(command string, scope history.Scope, end End) error {
 	if end.Seq == 0 {
 		return fmt.Errorf("%s %q did not exist at that instant", r, scope.Name)

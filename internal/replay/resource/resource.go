@@ -18,27 +18,27 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Resource is one that the record holds, as it was called at an instant.
+// A Resource is a resource of the record, with its names at an instant.
 type Resource struct {
 	Group, Version, Resource string
 	Kind, Singular           string
 	ShortNames, Categories   []string
 	Namespaced               bool
-	// Streams recorded it: one, or one for each namespace to which the recording was confined.
+	// Streams are the streams of the resource: one, or one for each namespace to which the recording is limited.
 	Streams []history.Stream
-	// Served says whether discovery had it at the instant.
+	// Served is true if discovery had the resource at the instant.
 	Served bool
 }
 
-// GroupResource names it.
+// GroupResource returns the group and the name.
 func (r *Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Resource}
 }
 
-// String is the group and resource, as in deployments.apps.
+// String returns the name and the group, as in deployments.apps.
 func (r *Resource) String() string { return r.GroupResource().String() }
 
-// StreamIDs are the numbers of the streams that may hold objects of a namespace, of all of them if it is "".
+// StreamIDs returns the numbers of the streams that may hold objects of a namespace; for "", of all streams.
 func (r *Resource) StreamIDs(namespace string) []int32 {
 	ids := []int32{}
 	for _, s := range r.Streams {
@@ -49,17 +49,17 @@ func (r *Resource) StreamIDs(namespace string) []int32 {
 	return ids
 }
 
-// A Target is what a user names: a resource, and objects of it by name, all if there is no name.
+// A Target is what a user names: a resource, and objects of it by name. Without names, it means all objects.
 type Target struct {
 	Resource *Resource
 	Names    []string
 }
 
-// A Catalog is what could be asked for at an instant.
+// A Catalog holds the resources that a user can name at an instant.
 type Catalog struct {
 	At        time.Time
 	Resources []*Resource
-	// unrecorded was served and is not in the record.
+	// unrecorded holds served resources that are not in the record.
 	unrecorded []history.Resource
 
 	Mapper     meta.RESTMapper
@@ -68,8 +68,8 @@ type Catalog struct {
 	warn       func(string)
 }
 
-// ReadCatalog says what the record holds, by the names that the server gave it at a time. warn gets what a person should know
-// about a name, such as that it is ambiguous.
+// ReadCatalog reads the resources of the record, with the names that the server used at a time. warn receives warnings about
+// names, such as ambiguous ones.
 func ReadCatalog(ctx context.Context, rec *history.Record, at time.Time, warn func(string)) (*Catalog, error) {
 	streams, err := rec.Streams(ctx)
 	if err != nil {
@@ -85,8 +85,8 @@ func ReadCatalog(ctx context.Context, rec *history.Record, at time.Time, warn fu
 	return c, err
 }
 
-// fill joins the served resources with the recorded ones. Served ones come first, in the order of discovery, and the first with
-// a short name gets it. Recorded ones that discovery does not know follow.
+// fill combines the served resources with the recorded ones. Served resources come first, in the order of discovery; the
+// first one with a short name owns it. Recorded resources that discovery does not have follow.
 func (c *Catalog) fill(served []history.Resource, streams []history.Stream) {
 	recorded := map[schema.GroupResource][]history.Stream{}
 	for _, s := range streams {
@@ -111,7 +111,7 @@ func (c *Catalog) fill(served []history.Resource, streams []history.Stream) {
 			chosen[gr] = len(c.Resources)
 			c.Resources = append(c.Resources, made)
 		case r.Version == recorded[gr][0].Version:
-			c.Resources[i] = made // Of several versions that were served, the one that was recorded.
+			c.Resources[i] = made // the recorded version replaces another served version
 		}
 	}
 	for _, s := range streams {
@@ -126,7 +126,8 @@ func (c *Catalog) fill(served []history.Resource, streams []history.Stream) {
 	}
 }
 
-// names makes what kubectl resolves names with: a mapper that knows plurals, singulars, kinds and short names, and the categories.
+// names returns the tools with which kubectl resolves names: a mapper that knows plurals, singulars, kinds and short names,
+// and the categories.
 func (c *Catalog) names() (meta.RESTMapper, restmapper.CategoryExpander, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: ApiHost, Transport: c})
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Catalog) names() (meta.RESTMapper, restmapper.CategoryExpander, error) 
 	return mapper, restmapper.NewDiscoveryCategoryExpander(c.Discovery), nil
 }
 
-// Find gives the resource of a name and group.
+// Find returns the resource of a name and group, or nil.
 func (c *Catalog) Find(gr schema.GroupResource) *Resource {
 	for _, r := range c.Resources {
 		if r.GroupResource() == gr {
@@ -147,7 +148,7 @@ func (c *Catalog) Find(gr schema.GroupResource) *Resource {
 	return nil
 }
 
-// Lookup gives the resource that one word names: a plural, singular, kind or short name, with version and group if need be.
+// Lookup returns the resource of one word: a plural, singular, kind or short name, optionally with version and group.
 func (c *Catalog) Lookup(word string) (*Resource, error) {
 	mapping, err := c.mapping(word)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *Catalog) Lookup(word string) (*Resource, error) {
 	return nil, c.unknown(word)
 }
 
-// mapping reads a word as kubectl does (cli-runtime's resource.Builder has it as a method of its own).
+// mapping resolves a word like kubectl. In kubectl, it is a private method of cli-runtime's resource.Builder.
 func (c *Catalog) mapping(word string) (*meta.RESTMapping, error) {
 	full, groupResource := schema.ParseResourceArg(word)
 	gvk := schema.GroupVersionKind{}
@@ -184,7 +185,7 @@ func (c *Catalog) mapping(word string) (*meta.RESTMapping, error) {
 	return nil, c.unknown(word)
 }
 
-// Targets reads arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME….
+// Targets parses arguments like kubectl: TYPE[,TYPE] [NAME…], or TYPE/NAME….
 func (c *Catalog) Targets(args []string) ([]Target, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -222,7 +223,7 @@ func (c *Catalog) Targets(args []string) ([]Target, error) {
 	return targets, nil
 }
 
-// list reads a list of types and categories, each type once.
+// list parses a list of types and categories, and returns each type once.
 func (c *Catalog) list(words string) ([]*Resource, error) {
 	var all []*Resource
 	for word := range strings.SplitSeq(words, ",") {

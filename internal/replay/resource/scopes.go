@@ -9,7 +9,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// StreamsOf are the streams that may hold what targets name in a namespace. They are never nil, which would mean all.
+// StreamsOf returns the streams that may hold the targets' objects in a namespace. It never returns nil, which would mean
+// all streams.
 func StreamsOf(targets []Target, namespace string) []int32 {
 	ids := []int32{}
 	for _, t := range targets {
@@ -23,7 +24,7 @@ func StreamsOf(targets []Target, namespace string) []int32 {
 	return slices.Compact(ids)
 }
 
-// One gives the one object that targets name, in a namespace.
+// One returns the single object that the targets name, in a namespace.
 func One(targets []Target, namespace string) (*Resource, history.Scope, error) {
 	if len(targets) != 1 || len(targets[0].Names) != 1 {
 		return nil, history.Scope{}, errors.New("name one object: TYPE/NAME")
@@ -36,7 +37,7 @@ func One(targets []Target, namespace string) (*Resource, history.Scope, error) {
 	return r, scope, nil
 }
 
-// NeverRecorded says that the record never held an object.
+// NeverRecorded returns an error: the record never held the object.
 func (r *Resource) NeverRecorded(scope history.Scope) error {
 	where := ""
 	if scope.Namespace != "" {
@@ -45,7 +46,8 @@ func (r *Resource) NeverRecorded(scope history.Scope) error {
 	return fmt.Errorf("%s %q was never recorded%s", r, scope.Name, where)
 }
 
-// Confined says where a resource was recorded; "" if everywhere, or in the namespace that is asked for.
+// Confined returns a note with the namespaces to which the recording of a resource is limited; "" if they include the
+// requested namespace.
 func (r *Resource) Confined(namespace string) string {
 	var scopes []string
 	for _, s := range r.Streams {
@@ -60,10 +62,11 @@ func (r *Resource) Confined(namespace string) string {
 	return fmt.Sprintf("the recorder records %s only in these namespaces: %s", r, strings.Join(scopes, ", "))
 }
 
-// MaxNames is how many names are looked up one by one; with more, all objects of the resource are read.
+// MaxNames is the maximum number of names that are looked up one by one. With more, all objects of the resource are read.
 const MaxNames = 20
 
-// ScopesOf joins targets into as few readings as there can be. They may give more than the targets name: chosen tells.
+// ScopesOf combines targets to as few scopes as possible. The scopes may hold more objects than the targets; selector.Chosen
+// selects the targets.
 func ScopesOf(targets []Target, namespace string) []history.Scope {
 	var scopes []history.Scope
 	all := map[bool]*history.Scope{}
@@ -96,7 +99,7 @@ func ScopesOf(targets []Target, namespace string) []history.Scope {
 	return scopes
 }
 
-// VersionOnly is the version of "group/version".
+// VersionOnly returns the version of "group/version".
 func VersionOnly(version string) string {
 	return version[strings.LastIndexByte(version, '/')+1:]
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-// An UnknownResourceError says that a word names no resource of the record.
+// An UnknownResourceError means that a word names no resource of the record.
 type UnknownResourceError struct {
 	Word string
-	// Why says what the record knows of the word, if anything.
+	// Why is what the record knows about the word, if anything.
 	Why string
-	// Like are the names that come close.
+	// Like holds similar names.
 	Like []string
-	// Served is the resource, if the server offered to list and watch it; else it is empty.
+	// Served is the resource, if the server supported list and watch for it; otherwise it is empty.
 	Served schema.GroupResource
 }
 
-// Error begins as kubectl's does.
+// Error begins like kubectl's error.
 func (e *UnknownResourceError) Error() string {
 	text := fmt.Sprintf("the server doesn't have a resource type %q", e.Word)
 	if e.Why != "" {
@@ -34,7 +34,7 @@ func (e *UnknownResourceError) Error() string {
 	return text
 }
 
-// cohabiting are the resources that have two names, of which the recorder follows the first.
+// cohabiting maps the second name of resources that have two names to the first, which the recorder follows.
 var cohabiting = map[schema.GroupResource]schema.GroupResource{
 	{Group: "events.k8s.io", Resource: "events"}:       {Resource: "events"},
 	{Group: "extensions", Resource: "ingresses"}:       {Group: "networking.k8s.io", Resource: "ingresses"},
@@ -72,7 +72,7 @@ func (c *Catalog) unknown(word string) error {
 	return e
 }
 
-// like are the resources whose names are a letter or two away, at most three, the nearest first.
+// like returns at most three resources whose names differ by a letter or two, the nearest first.
 func (c *Catalog) like(word string) []string {
 	type near struct {
 		name     string

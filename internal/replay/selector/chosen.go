@@ -11,15 +11,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// Chosen tells the named objects from the rest of what is read, and remembers which of them it saw.
+// Chosen selects the named objects from the objects that are read, and records which of them it saw.
 type Chosen struct {
 	targets []resource.Target
-	// names are true once they were found. A resource without names is wanted whole.
+	// names is true for a name that was found. A resource without names is selected as a whole.
 	names map[schema.GroupResource]map[string]bool
-	mu    sync.Mutex // protects the values of names: the keys stay
+	mu    sync.Mutex // protects the values of names: the keys do not change
 }
 
-// NewChosen takes the names that the targets ask for. None of them is found yet.
+// NewChosen returns a Chosen for the names of the targets.
 func NewChosen(targets []resource.Target) *Chosen {
 	c := &Chosen{targets: targets, names: map[schema.GroupResource]map[string]bool{}}
 	for _, t := range targets {
@@ -34,7 +34,7 @@ func NewChosen(targets []resource.Target) *Chosen {
 	return c
 }
 
-// Has reports whether an object is one of them.
+// Has reports whether an object is selected.
 func (c *Chosen) Has(resource schema.GroupResource, name string) bool {
 	names := c.names[resource]
 	if names == nil {
@@ -49,7 +49,7 @@ func (c *Chosen) Has(resource schema.GroupResource, name string) bool {
 	return named
 }
 
-// Missing names each object that was not found: when says at what instant.
+// Missing returns an error for each named object that was not found. when is the instant, for the errors.
 func (c *Chosen) Missing(when string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,2 +1,2 @@
-// Package selector selects objects by labels and fields. It keeps account of the objects that were asked for by name.
+// Package selector selects objects by name and by index. It records which named objects were found.
 package selector

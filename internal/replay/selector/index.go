@@ -10,10 +10,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// An Index is a built-in index of package indexer with a value, as --index asks for it.
+// An Index is a built-in index of package indexer with a value, as in --index.
 type Index struct{ Name, Value string }
 
-// ParseIndices reads texts of the form name=value. The error names the indices that there are.
+// ParseIndices parses texts of the form name=value. The error names the known indices.
 func ParseIndices(texts []string) ([]Index, error) {
 	names := slices.Sorted(maps.Keys(indexer.BuiltIn()))
 	var all []Index
@@ -30,7 +30,7 @@ func ParseIndices(texts []string) ([]Index, error) {
 	return all, nil
 }
 
-// Holds reports whether the index has an object under its value.
+// Holds reports whether the index holds an object under its value.
 func (i Index) Holds(doc patch.Doc) bool {
 	if doc == nil {
 		return false

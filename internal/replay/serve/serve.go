@@ -140,7 +140,7 @@ func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*hi
 	for _, record := range records {
 		c.env.Note(fmt.Sprintf("cluster %s is served at %s", record.Cluster().Name, server.Access().URL))
 	}
-	if o.Front.Shared != nil { // Its users have their own credentials, and no use for the file by which this server's token is found.
+	if o.Front.Shared != nil { // users have their own credentials, so no file with the server's token is needed
 		return errors.Join(c.printShared(server, records), server.Serve(ctx))
 	}
 	remove, err := past.Publish(ctx, c.env, records, server)
@@ -153,7 +153,8 @@ func (c *command) serve(ctx context.Context, flags *pflag.FlagSet, records []*hi
 	return errors.Join(server.Serve(ctx), remove())
 }
 
-// print gives lines to copy into another terminal, and a link to the page. Its code is for a screen, and not for a log.
+// print prints commands for another terminal, and a link to the page. It prints the link's code only to a terminal, never to
+// a log.
 func (c *command) print(flags *pflag.FlagSet, records []*history.Record, server *past.Server) error {
 	settings := c.settings(flags)
 	if len(records) > 1 {
@@ -164,7 +165,7 @@ func (c *command) print(flags *pflag.FlagSet, records []*history.Record, server 
 	return err
 }
 
-// pageLine is a line for the page, "" without one.
+// pageLine returns a line about the page, "" without a page.
 func (c *command) pageLine(server *past.Server, settings string) string {
 	open := c.env.Command + settings + " open"
 	switch {
@@ -179,7 +180,7 @@ func (c *command) pageLine(server *past.Server, settings string) string {
 	return link.URL(past.Focus{}) + "\n"
 }
 
-// settings are the flags that said which record it is. A password is on no screen.
+// settings returns the flags that selected the record, without a password.
 func (c *command) settings(flags *pflag.FlagSet) string {
 	var given strings.Builder
 	for _, name := range []string{"config", "database", "data-dir", "cluster"} {
@@ -197,10 +198,10 @@ func (c *command) settings(flags *pflag.FlagSet) string {
 	return given.String()
 }
 
-// quote makes one word of a shell.
+// quote quotes a value as one word of a shell.
 func quote(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
-// printShared gives a line for each cluster whose users may ask.
+// printShared prints a command for each cluster whose users may read.
 func (c *command) printShared(server *past.Server, records []*history.Record) error {
 	for _, record := range records {
 		uid := record.Cluster().UID

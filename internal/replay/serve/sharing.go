@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/delegate"
 )
 
-// sharing is how others than who started the server may read.
+// sharing holds the flags that allow other users to read.
 type sharing struct {
 	certificate, key string
 	mode             string
@@ -32,7 +32,7 @@ func (s *sharing) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&s.live, "live", nil, "UID=KUBECONFIG: UID of a cluster and a kubeconfig of its live API; once for each cluster")
 }
 
-// check refuses flags that do not fit.
+// check rejects contradictory flags.
 func (s *sharing) check() error {
 	given := s.certificate != "" || s.key != "" || len(s.live) > 0
 	switch {
@@ -69,7 +69,7 @@ func (s *sharing) readLive() error {
 	return nil
 }
 
-// open adds what the flags say. It adds nothing without them.
+// open adds the settings of the flags to the options. Without the flags, it adds nothing.
 func (s *sharing) open(records []*history.Record, o *past.Options) error {
 	if s.mode == "" {
 		return nil

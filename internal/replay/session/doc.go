@@ -1,2 +1,2 @@
-// Package session is the command session. It makes, moves, plays and ends the sessions of a server, and lists them.
+// Package session is the command session. It creates, moves, plays and ends the sessions of a server, and lists them.
 package session

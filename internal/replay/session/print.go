@@ -43,7 +43,7 @@ func (c *command) printList(cluster string, list apiserver.SessionList) error {
 	return c.table(cluster, list.Sessions)
 }
 
-// table has a row for each session. Sessions of other clusters name theirs.
+// table prints a row for each session. A row of another cluster's session names that cluster.
 func (c *command) table(cluster string, sessions []apiserver.Session) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -68,7 +68,7 @@ func (c *command) table(cluster string, sessions []apiserver.Session) error {
 	return err
 }
 
-// clockOf says what a clock does.
+// clockOf returns the state of a clock.
 func clockOf(s *apiserver.Session) string {
 	switch {
 	case s.Problem != "":
@@ -81,7 +81,7 @@ func clockOf(s *apiserver.Session) string {
 	return fmt.Sprintf("plays %vx", s.Speed)
 }
 
-// useOf says who watches, or when the session ends if nobody uses it.
+// useOf returns the number of watches, or when an unused session ends.
 func useOf(s *apiserver.Session, now time.Time) string {
 	switch {
 	case s.Watches == 1:

@@ -108,7 +108,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return c.ask(cmd.Context(), sessions, args, change)
 }
 
-// sessions finds the server that has them: the one of the flags, else one of this database that runs here.
+// sessions returns a client for the sessions of the flags' server, or of a running server of this database.
 func (c *command) sessions(ctx context.Context) (*past.Sessions, error) {
 	if c.shared.Meant() {
 		return c.shared.Sessions(c.env)
@@ -128,7 +128,7 @@ func (c *command) sessions(ctx context.Context) (*past.Sessions, error) {
 	return past.NewSessions(access, uid)
 }
 
-// change is what the flags ask for, nil for nothing.
+// change returns the change that the flags request, nil for none.
 func (c *command) change(flags *pflag.FlagSet, args []string) (*apiserver.SessionChange, error) {
 	changed := slices.ContainsFunc(changes, flags.Changed)
 	switch {
@@ -169,7 +169,7 @@ func (c *command) ask(ctx context.Context, sessions *past.Sessions, args []strin
 	return c.print(sessions.Cluster, &state)
 }
 
-// state changes a session if that is asked for, and gives it.
+// state changes or ends a session if the flags request it, and returns the session.
 func (c *command) state(ctx context.Context, sessions *past.Sessions, name string, change *apiserver.SessionChange) (apiserver.Session, error) {
 	switch {
 	case c.end:

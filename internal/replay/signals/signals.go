@@ -11,27 +11,28 @@ import (
 // A Signal is the cause of a context that a signal ended.
 type Signal struct {
 	Name string
-	Code int // of the exit: 128 and its number
+	Code int // exit code: 128 plus the signal's number
 }
 
 func (s *Signal) Error() string { return "ended by " + s.Name }
 
-// key is that of the watcher in a context.
+// key is the context key of the watcher.
 type key struct{}
 
 type watcher struct {
 	signals chan os.Signal
 
-	mu     sync.Mutex // protects what follows
+	mu     sync.Mutex // protects handle
 	handle func(os.Signal)
 }
 
-// End gives a context that ends at the first SIGINT or SIGTERM. A second one ends the program at once.
+// End returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the program at once.
 func End(ctx context.Context) context.Context {
 	w := &watcher{signals: make(chan os.Signal, 8)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, key{}, w))
 	signal.Notify(w.signals, os.Interrupt, syscall.SIGTERM)
-	// A pipe that nobody reads any more is an error of writing then. The signal would end the program before it stops an embedded database.
+	// With this, a write to a closed pipe returns an error. Without it, SIGPIPE would end the program before it stops an
+	// embedded database.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go w.run(cancel)
 	return ctx
@@ -43,7 +44,7 @@ func (w *watcher) run(end context.CancelCauseFunc) {
 			handle(caught)
 			continue
 		}
-		// Before anything is ended: a second signal ends the program at once, whatever it is waiting for.
+		// Stop first: then a second signal ends the program at once, also if the program waits.
 		signal.Stop(w.signals)
 		end(ended(caught))
 		return
@@ -56,8 +57,8 @@ func (w *watcher) handler() func(os.Signal) {
 	return w.handle
 }
 
-// Take has a function get the signals from now on, also the terminal's signals to close and to quit. They end the context no
-// more. Without End it does nothing.
+// Take passes all further signals to a function, including the terminal's signals SIGHUP and SIGQUIT. The signals then no
+// longer end the context. Without End, Take does nothing.
 func Take(ctx context.Context, handle func(os.Signal)) {
 	w, ok := ctx.Value(key{}).(*watcher)
 	if !ok {
@@ -67,7 +68,7 @@ func Take(ctx context.Context, handle func(os.Signal)) {
 	w.handle = handle
 	w.mu.Unlock()
 	for _, more := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(more) { // as below nohup
+		if !signal.Ignored(more) { // for example, under nohup
 			signal.Notify(w.signals, more)
 		}
 	}

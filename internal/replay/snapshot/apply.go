@@ -15,19 +15,19 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A form decides how objects are written, and which.
+// A form decides which objects a snapshot has, and in which form.
 type form struct {
-	asIs          bool // as the server served them
+	asIs          bool // exactly as the server served them
 	hashedSecrets bool
 	view          *view.View
 	labels        selection.Selector
 	seen          known.Labels
 	manifest      *Manifest
 
-	customs, definitions int // written
+	customs, definitions int // number of written objects
 }
 
-// of gives the text to write, nil if the object is left out.
+// of returns the object to write, nil if the snapshot skips it.
 func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, error) {
 	if !f.seen.Matches(f.labels, doc) {
 		return nil, nil
@@ -66,7 +66,7 @@ func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, erro
 	return patch.Canonical(text)
 }
 
-// Resources that are treated in their own way.
+// Resources with special treatment.
 var (
 	secrets         = schema.GroupResource{Resource: "secrets"}
 	services        = schema.GroupResource{Resource: "services"}
@@ -79,7 +79,7 @@ var (
 	priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
 )
 
-// madeByItself are resources whose objects nobody applies: nodes, controllers and the API server make them.
+// madeByItself lists resources whose objects users do not apply: nodes, controllers and the API server make them.
 var madeByItself = map[schema.GroupResource]string{
 	{Resource: "events"}: "Event", {Group: "events.k8s.io", Resource: "events"}: "Event",
 	{Group: "coordination.k8s.io", Resource: "leases"}:          "Lease",
@@ -100,7 +100,7 @@ var madeByItself = map[schema.GroupResource]string{
 	{Group: "apiserverinternal.k8s.io", Resource: "storageversions"}:         "StorageVersion",
 }
 
-// everywhere are objects that every cluster has, by resource, namespace and name; * is any.
+// everywhere lists objects that every cluster has, by resource, namespace and name; * matches any namespace.
 var everywhere = map[string]bool{
 	"namespaces//default": true, "namespaces//kube-system": true, "namespaces//kube-public": true, "namespaces//kube-node-lease": true,
 	"serviceaccounts/*/default": true, "configmaps/*/kube-root-ca.crt": true, "services/default/kubernetes": true,
@@ -112,7 +112,7 @@ var everywhere = map[string]bool{
 	"priorityclasses.scheduling.k8s.io//system-node-critical":                     true,
 }
 
-// marks are labels and annotations by which the makers of an object are known.
+// marks lists labels and annotations that identify the maker of an object.
 var marks = []struct{ label, annotation, value, maker string }{
 	{label: "kubernetes.io/bootstrapping", maker: "the API server"},
 	{label: "kube-aggregator.kubernetes.io/automanaged", maker: "the API server"},
@@ -125,7 +125,7 @@ var marks = []struct{ label, annotation, value, maker string }{
 	{annotation: "endpoints.kubernetes.io/last-change-trigger-time", maker: "a controller"},
 }
 
-// leaveOut says why an object is not applied, "" if it is.
+// leaveOut returns the reason to skip an object, "" to write it.
 func (f *form) leaveOut(resource schema.GroupResource, o *unstructured.Unstructured) string {
 	if kind := madeByItself[resource]; kind != "" {
 		return kind + ", which the cluster makes by itself"
@@ -179,7 +179,7 @@ func (f *form) leaveOutByContent(resource schema.GroupResource, o *unstructured.
 	return ""
 }
 
-// forget takes away what only the API server may say, and what refers to objects of this cluster by UID.
+// forget removes the fields that only the API server may set, and references by UID to objects of this cluster.
 func forget(o *unstructured.Unstructured) {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "ownerReferences", "deletionGracePeriodSeconds"} {
@@ -187,7 +187,7 @@ func forget(o *unstructured.Unstructured) {
 	}
 	delete(o.Object, "status")
 	annotations := o.GetAnnotations()
-	// A hash would tell the tool that wrote the annotation something wrong.
+	// A hash in place of a value would mislead the tool that wrote the annotation.
 	maps.DeleteFunc(annotations, func(_, value string) bool { return strings.HasPrefix(value, hashPrefix) })
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	delete(annotations, "deployment.kubernetes.io/revision")
@@ -199,7 +199,7 @@ func forget(o *unstructured.Unstructured) {
 	}
 }
 
-// adapt takes away what this cluster chose and another would refuse.
+// adapt removes values that this cluster chose and another cluster would reject.
 func adapt(resource schema.GroupResource, o *unstructured.Unstructured) {
 	remove := func(fields ...string) { unstructured.RemoveNestedField(o.Object, fields...) }
 	switch resource {
@@ -227,13 +227,13 @@ func adapt(resource schema.GroupResource, o *unstructured.Unstructured) {
 	case secrets:
 		encodeHashes(o)
 	case serviceAccounts:
-		remove("secrets") // Their tokens are not applied.
+		remove("secrets") // the snapshot does not apply their tokens
 	case view.DefinitionsResource:
 		remove("spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
 }
 
-// dropTokenVolumes takes away the volumes of service account tokens that the API server puts into each Pod.
+// dropTokenVolumes removes the volumes of service account tokens that the API server adds to each Pod.
 func dropTokenVolumes(o *unstructured.Unstructured) {
 	injected := func(item any) bool {
 		m, _ := item.(map[string]any)
@@ -254,14 +254,14 @@ func dropTokenVolumes(o *unstructured.Unstructured) {
 			}
 		}
 	}
-	// Nothing can be applied with ephemeral containers.
+	// The API server rejects an applied Pod with ephemeral containers.
 	delete(spec, "ephemeralContainers")
 }
 
-// hashPrefix is how values begin that the recorder replaced.
+// hashPrefix is the beginning of values that the recorder replaced.
 const hashPrefix = "hmac-sha256:"
 
-// isHashed says whether values of a Secret are hashes.
+// isHashed reports whether values of a Secret are hashes.
 func isHashed(doc patch.Doc) bool {
 	for _, value := range selection.StringsAt(doc, "/data") {
 		if strings.HasPrefix(value, hashPrefix) {
@@ -271,7 +271,7 @@ func isHashed(doc patch.Doc) bool {
 	return false
 }
 
-// encodeHashes moves hashes to where the API server takes values that are not in base64.
+// encodeHashes moves hashes to stringData, because they are not base64.
 func encodeHashes(o *unstructured.Unstructured) {
 	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
 	text := map[string]any{}
@@ -292,8 +292,8 @@ func slicesAt(object map[string]any, fields ...string) []any {
 	return items
 }
 
-// first are the resources that others need, in the order of need. Names that are not among them come after them, and last comes
-// last.
+// first lists the resources that others need, in order. Resources that are in neither list come next; the resources of last
+// come at the end.
 var first = []schema.GroupResource{
 	view.NamespacesResource, view.DefinitionsResource, priorityClasses,
 	{Group: "storage.k8s.io", Resource: "storageclasses"}, {Group: "storage.k8s.io", Resource: "csidrivers"},
@@ -303,7 +303,8 @@ var first = []schema.GroupResource{
 	{Group: "rbac.authorization.k8s.io", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}, services,
 }
 
-// last are the resources that decide about others: applied early, they would refuse or wait for what is not there yet.
+// last lists the resources that decide about other objects. If kubectl applied them early, they would reject other objects,
+// or wait for objects that do not exist yet.
 var last = []schema.GroupResource{
 	{Group: "apiregistration.k8s.io", Resource: "apiservices"},
 	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"},
@@ -314,7 +315,7 @@ var last = []schema.GroupResource{
 	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"},
 }
 
-// order sorts resources for kubectl apply; as the server served them, they come by group and name.
+// order sorts resources for kubectl apply. Without --for-apply, it keeps the order by group and name.
 func (f *form) order(resources []schema.GroupResource) []schema.GroupResource {
 	if f.asIs {
 		return resources
@@ -335,13 +336,14 @@ func (f *form) order(resources []schema.GroupResource) []schema.GroupResource {
 	return resources
 }
 
-// isCustom says whether a definition makes a resource.
+// isCustom reports whether a definition makes a resource.
 func (f *form) isCustom(resource schema.GroupResource) bool {
 	_, ok := f.view.Objects.Resource(view.DefinitionsResource).Doc(resource.String())
 	return ok
 }
 
-// directory is the part of a snapshot for kubectl apply that a resource is in: definitions must be established before the rest.
+// directory returns the directory of a resource in a snapshot for kubectl apply: definitions must be established before the
+// rest.
 func (f *form) directory(resource schema.GroupResource) string {
 	switch {
 	case f.asIs:

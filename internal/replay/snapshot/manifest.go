@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 
-// A Manifest says what a snapshot is of.
+// A Manifest describes a snapshot.
 type Manifest struct {
 	Cluster       string            `json:"cluster"`
 	ClusterUID    string            `json:"clusterUID"`
@@ -31,8 +31,8 @@ type Manifest struct {
 	Notes         []string          `json:"notes,omitempty"`
 	Incomplete    []manifestStretch `json:"incomplete,omitempty"`
 	Damaged       []string          `json:"damaged,omitempty"`
-	Unwritten     []string          `json:"unwritten,omitempty"` // objects that have no form in YAML, and why
-	Replaced      []string          `json:"replaced,omitempty"`  // texts in which U+FFFD stands for what YAML cannot write
+	Unwritten     []string          `json:"unwritten,omitempty"` // objects that YAML cannot represent, and why
+	Replaced      []string          `json:"replaced,omitempty"`  // notes about texts in which U+FFFD replaces parts that YAML cannot write
 	HashedSecrets int               `json:"hashedSecrets,omitempty"`
 	LeftOut       map[string]int    `json:"leftOut,omitempty"`
 	Objects       int               `json:"objects,omitempty"`
@@ -40,7 +40,7 @@ type Manifest struct {
 	MadeBy        string            `json:"madeBy"`
 }
 
-// A manifestStretch is where a resource was not completely recorded at the instant.
+// A manifestStretch is a time range around the instant in which the record of a resource is not complete.
 type manifestStretch struct {
 	Resource  string      `json:"resource"`
 	Namespace string      `json:"namespace,omitempty"`
@@ -60,7 +60,7 @@ func newManifest(ctx context.Context, v *view.View, targets []resource.Target, n
 		m.Notes = append(m.Notes, n.Text)
 	}
 	for _, resource := range v.Objects.Resources() {
-		// The objects; in a form for kubectl apply, the written ones are counted.
+		// Count all objects here. The snapshot counts the written ones again, if it skips some.
 		m.Resources[resource.String()] = v.Objects.Resource(resource).Len()
 		m.Objects += m.Resources[resource.String()]
 	}
@@ -81,14 +81,14 @@ func newManifest(ctx context.Context, v *view.View, targets []resource.Target, n
 	return m, nil
 }
 
-// text is the manifest as a file.
+// text returns the manifest as a file.
 func (m *Manifest) text() ([]byte, error) {
 	var b bytes.Buffer
 	err := output.WriteJSON(&b, m, true)
 	return b.Bytes(), err
 }
 
-// recount begins to count what is written.
+// recount starts the count of written objects at zero.
 func (m *Manifest) recount() { m.Objects, m.Resources = 0, map[string]int{} }
 
 func (m *Manifest) count(resource schema.GroupResource) {
@@ -96,7 +96,7 @@ func (m *Manifest) count(resource schema.GroupResource) {
 	m.Resources[resource.String()]++
 }
 
-// leftOut is what was left out and why, for a person.
+// leftOut returns the numbers of skipped objects with the reasons, for a person.
 func (m *Manifest) leftOut() []string {
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(m.LeftOut)) {

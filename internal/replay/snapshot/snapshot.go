@@ -101,7 +101,7 @@ func (s *snapshotCommand) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Unlike get, a snapshot is of everything unless a namespace is named: a kubeconfig's default one would be an odd part of a cluster.
+	// Unlike get, snapshot ignores the kubeconfig's default namespace: without -n, it writes the whole cluster.
 	namespace := *s.env.Config.Namespace
 	if s.allNamespaces {
 		namespace = ""
@@ -130,7 +130,7 @@ func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []str
 	}
 	form := &form{asIs: !s.forApply, hashedSecrets: s.hashedSecrets, view: v, labels: labels, manifest: m}
 	if s.forApply || !labels.EveryLabel() {
-		m.recount() // How much of it is written is not known yet.
+		m.recount() // the number of written objects is not known yet
 	}
 	if err := to.begin(m); err != nil {
 		return errors.Join(err, to.abandon())
@@ -149,7 +149,7 @@ func (s *snapshotCommand) write(ctx context.Context, rec *env.Record, args []str
 	return errors.Join(v.Damage(), form.unwritten(), v.Chosen.Missing("at "+instant.String()))
 }
 
-// each writes every object, unpacking one at a time.
+// each writes every object. It unpacks one object at a time.
 func (s *snapshotCommand) each(ctx context.Context, form *form, to *target) error {
 	progress := s.env.Progress("writing the snapshot")
 	defer progress.End()
@@ -160,7 +160,7 @@ func (s *snapshotCommand) each(ctx context.Context, form *form, to *target) erro
 				return err
 			}
 			done++
-			progress.Tell(history.Progress{Stage: "objects", Done: done, Total: total})
+			progress.Update(history.Progress{Stage: "objects", Done: done, Total: total})
 			if err := form.write(to, resource, key, doc); err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (s *snapshotCommand) each(ctx context.Context, form *form, to *target) erro
 	return nil
 }
 
-// say tells a person what is not as it seems.
+// say prints notes about hashes, skipped objects and replaced texts.
 func (s *snapshotCommand) say(f *form) {
 	if f.asIs && f.manifest.HashedSecrets > 0 {
 		s.env.Note(fmt.Sprintf("the values of %s are keyed hashes, as the recorder wrote them", output.Counted(f.manifest.HashedSecrets, "Secret")))

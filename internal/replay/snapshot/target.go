@@ -21,7 +21,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// manifestName is the file that is written last.
+// manifestName is the file that a directory or archive gets last.
 const manifestName = "MANIFEST.json"
 
 // A snapshotWriter writes objects in one format.
@@ -31,15 +31,15 @@ type snapshotWriter interface {
 	end(m *Manifest) error
 }
 
-// A target is where a snapshot goes. A file has its name when it is complete.
+// A target is the destination of a snapshot. A file gets its name when it is complete.
 type target struct {
 	snapshotWriter
-	json bool     // else objects are written as YAML
-	file *os.File // nil unless a file is written
-	name string   // that it gets
+	json bool     // if false, objects are written as YAML
+	file *os.File // nil unless the output is a file
+	name string   // final name of the file
 }
 
-// text is an object in the format of the target.
+// text returns an object in the format of the target.
 func (t *target) text(doc patch.Doc) ([]byte, error) {
 	if t.json {
 		return render.JSON(doc), nil
@@ -47,7 +47,7 @@ func (t *target) text(doc patch.Doc) ([]byte, error) {
 	return render.YAML(doc)
 }
 
-// abandon takes away what is not complete.
+// abandon removes an incomplete file.
 func (t *target) abandon() error {
 	if t.file == nil {
 		return nil
@@ -71,7 +71,7 @@ func (t *target) end(m *Manifest) error {
 	return file.Close()
 }
 
-// formatOf is what the name of the output says, unless a format is named.
+// formatOf returns the format: the one that the user named, or the one of the output's name.
 func formatOf(output, format string) (string, error) {
 	switch format {
 	case "list":
@@ -94,7 +94,7 @@ func formatOf(output, format string) (string, error) {
 	return "files", nil
 }
 
-// newTarget checks that it can be written to, before anything is read.
+// newTarget opens the destination before anything is read, so that errors of it come first.
 func newTarget(out io.Writer, output, format string, force bool) (*target, error) {
 	format, err := formatOf(output, format)
 	if err != nil {
@@ -136,7 +136,7 @@ type listWriter struct {
 	items int
 }
 
-// manifestAnnotation has the manifest of a List.
+// manifestAnnotation holds the manifest of a List.
 const manifestAnnotation = "kuberewind/manifest"
 
 func (w *listWriter) begin(m *Manifest) error {
@@ -148,7 +148,7 @@ func (w *listWriter) begin(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	quoted = render.JSON(quoted) // which YAML takes as well
+	quoted = render.JSON(quoted) // this is also valid YAML
 	if w.json {
 		_, err = fmt.Fprintf(w.out, `{"apiVersion":"v1","kind":"List","metadata":{"annotations":{"%s":%s}},"items":[`, manifestAnnotation, quoted)
 	} else {
@@ -185,9 +185,9 @@ func (w *listWriter) end(*Manifest) error {
 	return err
 }
 
-// pathNames gives each object a path of its own.
+// pathNames gives each object a unique path.
 type pathNames struct {
-	taken map[string]bool // in lower case: some file systems see no difference
+	taken map[string]bool // in lower case: some file systems ignore case
 }
 
 func (n *pathNames) of(directory string, resource schema.GroupResource, doc patch.Doc) string {
@@ -211,10 +211,10 @@ func (n *pathNames) of(directory string, resource schema.GroupResource, doc patc
 	return name
 }
 
-// safeName is a name that any file system takes and that leads nowhere else. Characters that it changes are written as % and
+// safeName returns a name that any file system accepts, and that stays in its directory. It writes other characters as % and
 // two digits.
 func safeName(name string) string {
-	const most = 200 // bytes, of the 255 that file systems take
+	const most = 200 // bytes; file systems allow 255
 	var safe strings.Builder
 	for i := range len(name) {
 		c := name[i]
@@ -238,7 +238,7 @@ func textAt(doc patch.Doc, pointer string) string {
 	return string(text)
 }
 
-// directoryWriter writes one file an object.
+// directoryWriter writes one file per object.
 type directoryWriter struct {
 	names pathNames
 	root  *os.Root
@@ -263,7 +263,7 @@ func newDirectoryWriter(directory string, force bool) (*directoryWriter, error) 
 	return &directoryWriter{names: pathNames{map[string]bool{}}, root: root}, nil
 }
 
-// begin takes away what said that the directory is complete.
+// begin removes an old manifest, because it would mark the directory as complete.
 func (w *directoryWriter) begin(*Manifest) error {
 	if err := w.root.Remove(manifestName); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -291,7 +291,7 @@ func (w *directoryWriter) end(m *Manifest) error {
 type tarWriter struct {
 	names  pathNames
 	tar    *tar.Writer
-	packer io.Closer // nil if it is not compressed
+	packer io.Closer // nil without compression
 	time   time.Time
 }
 
@@ -312,7 +312,7 @@ func newTarWriter(out io.Writer, output string) (*tarWriter, error) {
 	return w, nil
 }
 
-// begin dates the files to the instant, so that one snapshot made twice is the same bytes.
+// begin sets the time of the files to the instant, so that two archives of one snapshot have equal bytes.
 func (w *tarWriter) begin(m *Manifest) error {
 	w.time = m.Time.Truncate(time.Second)
 	return nil

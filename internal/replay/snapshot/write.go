@@ -11,7 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// write writes an object, if it is not left out. One that has no form in YAML is noted, and is no reason to give up the others.
+// write writes an object, unless the form skips it. If YAML cannot represent an object, write adds it to the manifest, and
+// the snapshot continues.
 func (f *form) write(to *target, resource schema.GroupResource, key string, doc patch.Doc) error {
 	made, err := f.of(resource, doc)
 	if err == nil && made == nil {
@@ -38,7 +39,7 @@ func (f *form) write(to *target, resource schema.GroupResource, key string, doc 
 	return nil
 }
 
-// unwritten names the objects that have no form in YAML.
+// unwritten returns an error for each object that YAML cannot represent.
 func (f *form) unwritten() error {
 	hint := ""
 	if f.asIs {

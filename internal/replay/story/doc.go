@@ -1,2 +1,3 @@
-// Package story is the command story. It prints what package story finds: an object and all that it owns, on one time line.
+// Package story is the command story. It prints the result of package story: an object and everything that it owns, on one
+// time line.
 package story

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/story"
 )
 
-// The JSON form is public: documented in the help of story.
+// The JSON form is public: the help of story documents it.
 type (
 	line struct {
 		*entries.Entry
@@ -63,10 +63,10 @@ type (
 	}
 )
 
-// jsonPrinter writes one object a line.
+// jsonPrinter writes one object per line.
 type jsonPrinter struct{ out io.Writer }
 
-func (p *jsonPrinter) title(*story.Object) error { return nil } // each line says whose it is
+func (p *jsonPrinter) title(*story.Object) error { return nil } // each line names its object
 
 func (p *jsonPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	l := line{Entry: shown, Class: e.Change.Class, Depth: e.Object.Depth}

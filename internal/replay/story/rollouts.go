@@ -30,7 +30,7 @@ func (p *textPrinter) rollouts(all []*story.Rollout) error {
 	return nil
 }
 
-// rollout is what is said of one: when it started and by what, why it was stuck, how it ended.
+// rollout returns the text about a rollout: when and by which change it started, why it was stuck, how it ended.
 func (p *textPrinter) rollout(r *story.Rollout) string {
 	day, begin := "", fmt.Sprintf(" %-*s", len(shortForm), "before")
 	if r.Start != nil {
@@ -78,7 +78,7 @@ func (p *textPrinter) troubles(r *story.Rollout) (lines []string) {
 	return lines
 }
 
-// counted names objects that are all of one kind.
+// counted returns the name of one object, or the number and kind of several objects of one kind.
 func counted(all []*story.Object) string {
 	if len(all) == 1 {
 		return all[0].Stream.Kind + " " + all[0].Name
@@ -96,7 +96,7 @@ func (p *textPrinter) ended(r *story.Rollout) string {
 	return fmt.Sprintf("%s after %s", r.Outcome, rounded(r.End.Span.Estimate.Sub(r.Start.Span.Estimate)))
 }
 
-// rounded keeps what matters of a duration.
+// rounded rounds a duration to a precision that fits its length.
 func rounded(d time.Duration) time.Duration {
 	switch {
 	case d < time.Second:

@@ -69,7 +69,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return subject.Answer(cmd.Context(), c.env, args, "--until", c.bounds.Until, func(s subject.Subject) error { return c.answer(cmd.Context(), s) })
 }
 
-// validate refuses what cannot be meant before anything is read.
+// validate rejects invalid flags before the command reads the record.
 func (c *command) validate(cmd *cobra.Command, args []string) (err error) {
 	if err := subject.Validate(cmd, c.output, args, "name an object, such as deployment/web"); err != nil {
 		return err
@@ -98,17 +98,18 @@ func (c *command) answer(ctx context.Context, s subject.Subject) error {
 	if err := c.bounds.Resolve(ctx, s.Rec.Record, c.env.Note, c.resolved(s.Scope), &query); err != nil {
 		return err
 	}
-	told, err := story.Find(ctx, s.Rec.Record, query)
+	found, err := story.Find(ctx, s.Rec.Record, query)
 	if err != nil {
 		return err
 	}
-	if len(told.Objects) == 0 {
-		return c.nobody(ctx, s)
+	if len(found.Objects) == 0 {
+		return c.noStory(ctx, s)
 	}
-	return c.writer(s.Rec, told).write(ctx)
+	return c.writer(s.Rec, found).write(ctx)
 }
 
-// resolved is of what the instants are: a resource version is to be one of all that belongs to the story.
+// resolved returns the scope in which the instants are resolved. A resource version must be resolved for all objects of the
+// story, so the scope is the whole namespace.
 func (c *command) resolved(scope history.Scope) history.Scope {
 	if c.bounds.Since.RV() != "" || c.bounds.Until.RV() != "" {
 		return history.Scope{Namespace: scope.Namespace}
@@ -116,8 +117,8 @@ func (c *command) resolved(scope history.Scope) history.Scope {
 	return scope
 }
 
-// nobody says why there is no story.
-func (c *command) nobody(ctx context.Context, s subject.Subject) error {
+// noStory returns an error with the reason why there is no story.
+func (c *command) noStory(ctx context.Context, s subject.Subject) error {
 	r, scope := s.Resource, s.Scope
 	for _, err := range s.Rec.Lives(ctx, history.LifeQuery{Scope: scope}) {
 		if err != nil {

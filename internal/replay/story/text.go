@@ -16,13 +16,13 @@ import (
 	"github.com/kuberewind/kuberewind/story"
 )
 
-// stamps writes times for people.
+// stamps formats times for people.
 type stamps struct {
 	zone *time.Location
-	day  string // that the line before was of
+	day  string // day of the previous line
 }
 
-// Forms of times for people, and of the line that says which day they are of.
+// The forms of times for people, and of the line with the day.
 const (
 	shortForm = "15:04:05.000"
 	dayForm   = "Mon 2006-01-02 -07:00"
@@ -30,7 +30,7 @@ const (
 
 func (s *stamps) full(t time.Time) string { return t.In(s.zone).Format(output.StampForm) }
 
-// short is a time, after its mark.
+// short returns a time of day, with its mark.
 func (s *stamps) short(span history.Span, estimated bool) string {
 	return fmt.Sprintf("%1s%s", output.Mark(estimated, span.Contradictory), span.Estimate.In(s.zone).Format(shortForm))
 }
@@ -42,7 +42,7 @@ func estimated(m *story.Moment) bool { return !m.ObservedAt.Equal(m.OccurredAt) 
 // textPrinter writes a story for people.
 type textPrinter struct {
 	out   io.Writer
-	width int // columns of the terminal; 0 if there is none
+	width int // columns of the terminal; 0 without a terminal
 	words words.Wording
 	style terminal.Style
 	stamps
@@ -59,7 +59,7 @@ func (p *textPrinter) title(root *story.Object) error {
 	return err
 }
 
-// lineWidth is how far the time stands before what happened.
+// lineWidth is the width of the time before a text.
 const lineWidth = len(" " + shortForm + "  ")
 
 func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
@@ -77,7 +77,7 @@ func (p *textPrinter) entry(e *story.Entry, shown *entries.Entry) error {
 	return err
 }
 
-// paint gives an entry's lines the colour of what they say: what came, went or changed, or a warning.
+// paint returns the colour of an entry: added, deleted, changed, or a warning.
 func (p *textPrinter) paint(e *story.Entry) func(string) string {
 	switch {
 	case e.Event != nil && e.Event.Type == "Warning":
@@ -92,7 +92,7 @@ func (p *textPrinter) paint(e *story.Entry) func(string) string {
 	return p.style.Change
 }
 
-// newDay says which day follows, if the line before was of another one.
+// newDay returns a line with the day, if the previous line was of another day.
 func (p *textPrinter) newDay(t time.Time) string {
 	day := t.In(p.zone).Format(dayForm)
 	if day == p.day {
@@ -102,7 +102,7 @@ func (p *textPrinter) newDay(t time.Time) string {
 	return "-- " + day + "\n"
 }
 
-// lines are what is said of an entry, at least one.
+// lines returns the texts about an entry, at least one.
 func (p *textPrinter) lines(e *story.Entry, shown *entries.Entry) []string {
 	if e.Event != nil {
 		return []string{eventText(e)}
@@ -112,7 +112,7 @@ func (p *textPrinter) lines(e *story.Entry, shown *entries.Entry) []string {
 		lines = append(lines, shown.About)
 	}
 	for _, c := range shown.Shown {
-		if len(c.Path) > 0 { // The object as a whole came or went: that was said.
+		if len(c.Path) > 0 { // The object was added or removed: About says so.
 			lines = append(lines, p.words.Of(c))
 		}
 	}

@@ -24,7 +24,7 @@ type printer interface {
 	rollouts(all []*story.Rollout) error
 }
 
-// A writer reads a story, and has it printed.
+// A writer reads a story, and passes it to a printer.
 type writer struct {
 	*command
 	rec     *env.Record
@@ -33,7 +33,7 @@ type writer struct {
 	stamp   func(time.Time) string
 	fold    *entries.Fold
 	breaks  *entries.Breaks
-	roots   map[*story.Object]bool // whose title was printed
+	roots   map[*story.Object]bool // roots with a printed title
 	shown   int
 	damaged []error
 }
@@ -57,7 +57,7 @@ func (c *command) writer(rec *env.Record, s *story.Story) *writer {
 	return w
 }
 
-// streamsOf are the streams whose gaps matter to a story.
+// streamsOf returns the streams whose gaps affect a story.
 func streamsOf(s *story.Story) []int32 {
 	ids := []int32{}
 	for _, o := range s.Objects {
@@ -68,7 +68,7 @@ func streamsOf(s *story.Story) []int32 {
 	return ids
 }
 
-// write says whose story it is before it searches what belongs to it: the search can take longer than a reader likes to see nothing.
+// write prints the title before it searches the owned objects, because the search can take long.
 func (w *writer) write(ctx context.Context) error {
 	w.notes(w.bounds.From.Notes)
 	w.notes(w.bounds.To.Notes)
@@ -95,7 +95,7 @@ func (w *writer) write(ctx context.Context) error {
 	return w.finish()
 }
 
-// notes prints the notes that are not lines of the story anyway.
+// notes prints the notes that do not also appear as lines of the story.
 func (w *writer) notes(all []history.Note) {
 	w.env.Notes(slices.DeleteFunc(slices.Clone(all), func(n history.Note) bool {
 		return n.Kind == history.NoteGap || n.Kind == history.NoteEstimated || n.Kind == history.NoteOneEtcd && !n.From.IsZero()
@@ -145,7 +145,7 @@ func (w *writer) entry(ctx context.Context, e *story.Entry) error {
 	return w.printer.entry(e, shown)
 }
 
-// title says once whose life follows.
+// title prints the title of a root object, once.
 func (w *writer) title(root *story.Object) error {
 	if w.roots[root] {
 		return nil
@@ -154,7 +154,7 @@ func (w *writer) title(root *story.Object) error {
 	return w.printer.title(root)
 }
 
-// repeated reports whether a delta repeats an Event, or says that it expired.
+// repeated reports whether a delta only repeats an Event, or only records that it expired.
 func (w *writer) repeated(e *story.Entry) bool {
 	return e.Event != nil && (e.Type == delta.Updated || e.Type == delta.Deleted) && w.folding.Active && !w.folding.All()
 }
@@ -168,7 +168,7 @@ func (w *writer) remarks(all []entries.Remark) error {
 	return nil
 }
 
-// finish says what was counted only, how the rollouts went, and what could not be shown.
+// finish prints how many deltas were only counted, and the rollouts. It returns an error for deltas that could not be shown.
 func (w *writer) finish() error {
 	if err := w.remarks(w.breaks.Rest()); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (w *writer) finish() error {
 	return entries.Damage(w.damaged)
 }
 
-// counted says what is not shown.
+// counted prints how many deltas were only counted.
 func (w *writer) counted() error {
 	switch more := w.fold.More(); {
 	case more == "":
@@ -198,7 +198,7 @@ func (w *writer) counted() error {
 	}
 }
 
-// rollouts are the rollouts that started within the given time.
+// rollouts returns the rollouts that started in the requested time range.
 func (w *writer) rollouts() (within []*story.Rollout) {
 	for _, r := range w.story.Rollouts() {
 		if r.Start == nil || w.bounds.Within(&history.Delta{Seq: r.Start.Seq}, r.Start.Span, false) {

@@ -1,2 +1,3 @@
-// Package subject is the frame of the commands about one object. It gives them one form. It opens the record for them, and finds the object.
+// Package subject is the common part of commands about one object. It gives them one form, opens the record, and finds the
+// object.
 package subject

@@ -14,10 +14,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// Help is what the help of a command says.
+// Help holds the help texts of a command.
 type Help struct{ Short, Long, Example string }
 
-// NewCommand makes a command about one object. Each %[1]s of the example is how the program was called.
+// NewCommand makes a command about one object. In the example, %[1]s is the name by which the user called the program.
 func NewCommand(e *env.Env, name string, help Help, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " (TYPE/NAME | TYPE NAME)",
@@ -28,12 +28,12 @@ func NewCommand(e *env.Env, name string, help Help, run func(cmd *cobra.Command,
 	}
 }
 
-// OutputVar adds the flag for the form of the answer.
+// OutputVar adds the flag --output.
 func OutputVar(cmd *cobra.Command, form *string) {
 	cmd.Flags().StringVarP(form, "output", "o", output.Text, "text or json")
 }
 
-// Validate refuses an unknown form, and a command line that names no object. It then says what is missing.
+// Validate rejects an unknown form, and a command line without an object; missing is the error for the latter.
 func Validate(cmd *cobra.Command, form string, args []string, missing string) error {
 	if !slices.Contains([]string{output.Text, output.JSON}, form) {
 		return env.Mistake(cmd, fmt.Errorf("--output %q: use one of text, json", form))
@@ -48,11 +48,11 @@ func Validate(cmd *cobra.Command, form string, args []string, missing string) er
 type Subject struct {
 	Rec      *env.Record
 	Resource *resource.Resource
-	Scope    history.Scope // of the object
+	Scope    history.Scope // scope of the object
 }
 
-// Answer opens the record, finds what the arguments name at an instant, and closes the record after the answer. The flag that took the instant
-// stands in the error if there is no such instant.
+// Answer opens the record, finds the object of the arguments at an instant, calls answer, and closes the record. If the
+// instant cannot be resolved, the error names flag.
 func Answer(ctx context.Context, e *env.Env, args []string, flag string, at history.Instant, answer func(Subject) error) error {
 	namespace, err := e.Namespace(false)
 	if err != nil {

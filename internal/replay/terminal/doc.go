@@ -1,12 +1,13 @@
-// Package terminal is how commands write for a person at a terminal: through a pager, in colour, in lines that fit.
+// Package terminal writes for a person at a terminal: through a pager, in colour, in lines that fit.
 //
 // # What it guarantees
 //
-//   - A Pager starts its program only if the text is longer than the screen. Standard error waits until its text has ended.
-//   - A Style that is off changes nothing.
-//   - Wrap breaks lines at spaces, counts columns and not bytes, and leaves escape sequences whole.
+//   - A Pager starts its program only if the text is longer than the screen. It holds back standard error until the text has
+//     ended.
+//   - A Style that is off returns text unchanged.
+//   - Wrap breaks lines at spaces, counts columns instead of bytes, and never breaks an escape sequence.
 //
 // # Goroutines
 //
-// One waits for the program of a Pager. Close waits for it.
+// One goroutine waits for the program of a Pager. Close waits for it.
 package terminal

@@ -15,26 +15,26 @@ import (
 	"golang.org/x/term"
 )
 
-// A Pager stands between a command and the terminal. It holds back text until that is longer than the screen, and then starts a program
-// to show it, as git does.
+// A Pager is a writer between a command and the terminal. It holds back text until the text is longer than the screen. Then
+// it starts a program that shows the text, like git.
 type Pager struct {
-	ctx      context.Context // of the command: when it ends, no more text comes
-	ended    func()          // told when the program ends before the text
+	ctx      context.Context // the command's: when it ends, no more text comes
+	ended    func()          // called if the program ends before the text
 	terminal *os.File
 	command  []string
 	environ  []string
 
-	mu       sync.Mutex // protects what follows, but gone
+	mu       sync.Mutex // protects the fields below, except gone
 	text     bytes.Buffer
-	late     []func() // what is to be written to standard error after the text
+	late     []func() // writes to standard error after the text
 	rows     int
 	pipe     io.WriteCloser // nil until the program runs
 	finished bool           // the command has ended
-	early    bool           // the program has ended before
+	early    bool           // the program ended before the command
 	gone     chan struct{}  // closed when the program has ended
 }
 
-// Program is the pager that a person wants: REPLAY_PAGER, else PAGER, else less. It is empty if there is none, or if it is cat.
+// Program returns the user's pager: REPLAY_PAGER, PAGER, or less. It returns nil if that program does not exist, or is cat.
 func Program(environ []string) []string {
 	chosen := "less -FRX"
 	for _, name := range []string{"PAGER", "REPLAY_PAGER"} {
@@ -54,19 +54,19 @@ func Program(environ []string) []string {
 	return words
 }
 
-// NewPager makes a pager of a program. Nothing starts before there is enough to show.
+// NewPager returns a pager that uses a program. The program starts only when there is enough text.
 func NewPager(ctx context.Context, terminal *os.File, program, environ []string, ended func()) *Pager {
-	// As git sets it too: a screenful needs no key, colours are shown, and the text stays.
+	// Like git: text that fits on the screen needs no key, colours work, and the text stays on the screen.
 	if !slices.ContainsFunc(environ, func(pair string) bool { return strings.HasPrefix(pair, "LESS=") }) {
 		environ = append(slices.Clone(environ), "LESS=FRX")
 	}
 	return &Pager{ctx: ctx, ended: ended, terminal: terminal, command: program, environ: environ, gone: make(chan struct{})}
 }
 
-// Fd is the terminal's, so that a caller can ask for its width.
+// Fd returns the terminal's file descriptor, so that a caller can read its width.
 func (p *Pager) Fd() uintptr { return p.terminal.Fd() }
 
-// Write takes text for the person.
+// Write shows or holds back text.
 func (p *Pager) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,14 +90,15 @@ func (p *Pager) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// show gives text to the program. If the program takes no more, it has ended, unless the command has. It needs p.mu.
+// show writes text to the program. If the write fails while the command runs, the program has ended. The caller must hold
+// p.mu.
 func (p *Pager) show(text []byte) error {
 	_, err := p.pipe.Write(text)
 	p.early = p.early || err != nil && p.ctx.Err() == nil
 	return err
 }
 
-// rowsOf is about how many rows of a screen a text takes.
+// rowsOf returns about how many rows of the screen a text needs.
 func rowsOf(text []byte, width int) (rows int) {
 	for line := range bytes.Lines(text) {
 		if bytes.HasSuffix(line, []byte("\n")) {
@@ -108,7 +109,7 @@ func rowsOf(text []byte, width int) (rows int) {
 	return rows
 }
 
-// start starts the program. It needs p.mu.
+// start starts the program. The caller must hold p.mu.
 func (p *Pager) start() error {
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.environ, p.terminal, p.terminal
@@ -120,10 +121,10 @@ func (p *Pager) start() error {
 		return err
 	}
 	p.pipe = pipe
-	// A command that has to end may be stuck in writing to a person who reads.
+	// A command that must end may be blocked in a write to the pager.
 	stop := context.AfterFunc(p.ctx, func() { _ = pipe.Close() })
 	go func() {
-		_ = cmd.Wait() // however it ended, the person has seen enough
+		_ = cmd.Wait() // the exit code does not matter: the user closed the pager
 		stop()
 		p.mu.Lock()
 		p.early = p.early || !p.finished
@@ -137,8 +138,8 @@ func (p *Pager) start() error {
 	return nil
 }
 
-// Close shows what was held back, or waits until the person ends the program. It reports whether that was before the text ended. No text
-// may come after it.
+// Close shows the held text, or waits until the user closes the program. It reports whether that was before the end of the
+// text. The caller must not write afterwards.
 func (p *Pager) Close() (early bool, err error) {
 	p.mu.Lock()
 	p.finished = true
@@ -149,8 +150,8 @@ func (p *Pager) Close() (early bool, err error) {
 		defer p.mu.Unlock()
 		_, err = p.terminal.Write(p.text.Bytes())
 	} else {
-		_ = pipe.Close() // it may be closed already
-		// Ctrl-C is the program's now: it would leave the terminal to two at once.
+		_ = pipe.Close() // the pipe may be closed already
+		// Ctrl-C is now for the pager. If it ended this program, both the shell and the pager would read the terminal.
 		signal.Ignore(os.Interrupt)
 		<-p.gone
 		signal.Reset(os.Interrupt)
@@ -161,10 +162,11 @@ func (p *Pager) Close() (early bool, err error) {
 	return p.early, err
 }
 
-// After gives a writer to standard error: what is written after text has come is shown after all of it.
+// After returns a writer to standard error. It shows what is written after the beginning of the text only after the whole
+// text.
 func (p *Pager) After(out io.Writer) io.Writer { return &after{p, out, true} }
 
-// Before gives a writer to standard error for what makes no sense once text has come, such as progress.
+// Before returns a writer to standard error for output that is only useful before the text, such as progress.
 func (p *Pager) Before(out io.Writer) io.Writer { return &after{p, out, false} }
 
 type after struct {
@@ -173,7 +175,7 @@ type after struct {
 	keep  bool
 }
 
-// Fd is that of the terminal.
+// Fd returns the terminal's file descriptor.
 func (a *after) Fd() uintptr { return a.pager.Fd() }
 
 func (a *after) Write(text []byte) (int, error) {
@@ -184,7 +186,7 @@ func (a *after) Write(text []byte) (int, error) {
 	}
 	if a.keep {
 		kept := bytes.Clone(text)
-		a.pager.late = append(a.pager.late, func() { _, _ = a.out.Write(kept) }) // on a terminal, nothing can be done about it
+		a.pager.late = append(a.pager.late, func() { _, _ = a.out.Write(kept) }) // an error of the terminal cannot be handled
 	}
 	return len(text), nil
 }

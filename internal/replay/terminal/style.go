@@ -2,13 +2,14 @@ package terminal
 
 import "strings"
 
-// Style colours text. The zero value leaves it as it is. Text has to be free of what steers a terminal: see package render.
+// Style colours text. The zero value returns text unchanged. The text must be free of characters that control a terminal:
+// see package render.
 type Style struct{ on bool }
 
-// NewStyle makes a style that colours text, or leaves it as it is.
+// NewStyle returns a style that colours text, if on is true.
 func NewStyle(on bool) Style { return Style{on: on} }
 
-// The codes are of the eight colours that each theme of a terminal sets itself.
+// The codes use the eight colours that each theme of a terminal defines itself.
 const (
 	bold    = "1"
 	dim     = "2"
@@ -25,31 +26,31 @@ const (
 	reset = "\x1b[0m"
 )
 
-// Added is for what came.
+// Added colours added things.
 func (s Style) Added(text string) string { return s.paint(green, text) }
 
-// Removed is for what went.
+// Removed colours removed things.
 func (s Style) Removed(text string) string { return s.paint(red, text) }
 
-// Changed is for what is different.
+// Changed colours changed things.
 func (s Style) Changed(text string) string { return s.paint(yellow, text) }
 
-// Estimated is for what is not certain.
+// Estimated colours uncertain things.
 func (s Style) Estimated(text string) string { return s.paint(magenta, text) }
 
-// Note is for what an answer is to be taken with.
+// Note colours notes about an answer.
 func (s Style) Note(text string) string { return s.paint(cyan, text) }
 
-// Error is for what failed.
+// Error colours errors.
 func (s Style) Error(text string) string { return s.paint(loud, text) }
 
-// Title is for what stands over others.
+// Title colours titles.
 func (s Style) Title(text string) string { return s.paint(bold, text) }
 
-// Dim is for what matters less.
+// Dim colours less important things.
 func (s Style) Dim(text string) string { return s.paint(dim, text) }
 
-// paint colours each line by itself: pagers forget colours at the end of one.
+// paint colours each line separately, because pagers reset colours at the end of a line.
 func (s Style) paint(code, text string) string {
 	if !s.on || text == "" {
 		return text
@@ -63,7 +64,7 @@ func (s Style) paint(code, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Change colours a line that begins with +, - or ~, as it says.
+// Change colours a line by its first character: +, - or ~.
 func (s Style) Change(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
@@ -76,7 +77,7 @@ func (s Style) Change(line string) string {
 	return line
 }
 
-// Unified colours a unified difference.
+// Unified colours a unified diff.
 func (s Style) Unified(text string) string {
 	if !s.on {
 		return text

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// tableIndent stands before the columns that do not fit beside the first.
+// tableIndent is the indent of columns that do not fit next to the first.
 const tableIndent = 4
 
-// tableGap is how many blanks the tables of kubectl, and ours, have at least between two columns.
+// tableGap is the minimum number of blanks between two columns in kubectl's tables, and in ours.
 const tableGap = 3
 
-// FoldTables breaks tables that are wider than the terminal between their columns. Tables are apart by an empty line. The columns that do
-// not fit follow on a line of their own, in columns too. A width of 0 breaks nothing.
+// FoldTables breaks tables that are wider than the terminal between their columns. An empty line separates tables. Columns
+// that do not fit follow on the next line, also aligned. With width 0, it breaks nothing.
 func FoldTables(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -41,10 +41,10 @@ func foldTable(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// A column is where the text of a column begins in each row, and where the longest ends.
+// A column is the position of a column: its beginning in each row, and the end of its longest cell.
 type column struct{ begin, end int }
 
-// columnsOf finds the columns of a table: each begins after a gap that all rows have.
+// columnsOf finds the columns of a table: a column begins after a gap that all rows have.
 func columnsOf(rows [][]rune) (columns []column) {
 	var used []bool // whether a row has text there
 	for _, row := range rows {
@@ -70,7 +70,7 @@ func columnsOf(rows [][]rune) (columns []column) {
 	return columns
 }
 
-// folds are where each line of a folded row begins and ends.
+// folds returns the beginning and end of each line of a folded row.
 func folds(columns []column, width int) (parts []column) {
 	for _, c := range columns {
 		room := width

@@ -7,14 +7,14 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// escape is a sequence that colours text. It takes no column.
+// escape matches a sequence that colours text. It has no width.
 var escape = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// Columns is how many columns a line takes.
+// Columns returns the width of a line in columns.
 func Columns(line string) int { return uniseg.StringWidth(escape.ReplaceAllString(line, "")) }
 
-// Wrap breaks lines that are wider than the terminal at spaces, and indents what follows. A word is broken only if it is longer than a
-// line. A width of 0 breaks nothing.
+// Wrap breaks lines that are wider than the terminal at spaces, and indents the continuation. It breaks a word only if the
+// word is longer than a line. With width 0, it breaks nothing.
 func Wrap(text string, width, hanging int) string {
 	if width <= 0 {
 		return text
@@ -29,7 +29,7 @@ func Wrap(text string, width, hanging int) string {
 	return strings.Join(lines, "\n")
 }
 
-// leastRoom is how many columns an indented line has at least, on a terminal that has twice as many.
+// leastRoom is the minimum width of an indented line, on a terminal that is at least twice as wide.
 const leastRoom = 24
 
 // wrapping breaks one line.
@@ -38,7 +38,7 @@ type wrapping struct {
 
 	out    strings.Builder
 	column int
-	colour string // the sequence that is in force
+	colour string // the current colour sequence
 }
 
 var pieces = regexp.MustCompile(` +|[^ ]+`)
@@ -77,7 +77,7 @@ func (w *wrapping) put(text string, columns int) {
 	w.column += columns
 }
 
-// feed begins the next line. A colour ends with its line, and begins again.
+// feed begins the next line. It ends the colour before the line end, and starts it again after.
 func (w *wrapping) feed() {
 	if w.colour != "" {
 		w.out.WriteString(reset)
@@ -86,7 +86,7 @@ func (w *wrapping) feed() {
 	w.column = w.indent
 }
 
-// long puts a word that no line holds.
+// long writes a word that is longer than a line.
 func (w *wrapping) long(spaces, word string) {
 	switch {
 	case w.column+len(spaces) >= w.width-1:

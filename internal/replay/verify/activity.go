@@ -11,10 +11,10 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
-// checkActivity is what verify --activity checks.
+// checkActivity is the name of the check of verify --activity.
 const checkActivity = "activity"
 
-// An activityReport says whether the counts that were made ahead hold. Its JSON form is public: documented in the help of verify.
+// An activityReport is the result of verify --activity. Its JSON form is public: the help of verify documents it.
 type activityReport struct {
 	Cluster  string          `json:"cluster"`
 	Holds    bool            `json:"holds"`
@@ -25,7 +25,7 @@ type activityReport struct {
 	Findings []verifyFinding `json:"findings"`
 }
 
-// compareActivity counts again what was counted ahead for the timeline.
+// compareActivity compares the precomputed counts of the timeline with new counts.
 func (v *verifyCommand) compareActivity(ctx context.Context) error {
 	rec, err := v.env.Open(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (v *verifyCommand) activity(ctx context.Context, rec *env.Record) (*activit
 	report := &activityReport{Cluster: rec.Cluster().Name, Findings: []verifyFinding{}}
 	progress := v.env.Progress("counting the deltas again")
 	defer progress.End()
-	done, err := activity.Verify(ctx, rec.Record, activity.VerifyOptions{Progress: progress.Tell}, func(found activity.Finding) {
+	done, err := activity.Verify(ctx, rec.Record, activity.VerifyOptions{Progress: progress.Update}, func(found activity.Finding) {
 		f := verifyFinding{Check: checkActivity, Seq: found.FirstSeq, Text: found.Text}
 		report.Findings = append(report.Findings, f)
 		if v.output == output.Text {

@@ -25,14 +25,14 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// The outcome of the comparison of a resource.
+// The values of clusterResource.Status.
 const (
 	statusEqual     = "equal"
 	statusDifferent = "different"
 	statusUnproven  = "unproven"
 )
 
-// clusterResource is a stream that was compared with a list.
+// clusterResource is the result of comparing a stream with a list.
 type clusterResource struct {
 	Group           string `json:"group"`
 	Resource        string `json:"resource"`
@@ -51,11 +51,11 @@ type comparer struct {
 	rec       *env.Record
 	client    *kube.Client
 	redaction *redaction
-	gaps      map[int32]*history.Gap // open ones
+	gaps      map[int32]*history.Gap // open gaps
 	timeout   time.Duration
 }
 
-// comparisonsAtOnce spares the API server, and the memory: a list is held as it is compared.
+// comparisonsAtOnce limits the load on the API server, and the memory, because each comparison holds a list.
 const comparisonsAtOnce = 4
 
 func (v *verifyCommand) cluster(ctx context.Context, rec *env.Record, report *Report) error {
@@ -87,7 +87,7 @@ func (v *verifyCommand) cluster(ctx context.Context, rec *env.Record, report *Re
 			}
 			report.unchecked = report.unchecked || r.Status == statusUnproven
 			report.Resources = append(report.Resources, r)
-			progress.Tell(history.Progress{Stage: "resources", Done: int64(len(report.Resources)), Total: int64(len(streams))})
+			progress.Update(history.Progress{Stage: "resources", Done: int64(len(report.Resources)), Total: int64(len(streams))})
 			return nil
 		})
 	}
@@ -150,7 +150,7 @@ func (c *comparer) prepare(ctx context.Context, v *verifyCommand) error {
 	return err
 }
 
-// fingerprint is that of the key which the recorder hashes with; nil if this login may not know it.
+// fingerprint returns the fingerprint of the recorder's key; nil if this login may not read it.
 func (c *comparer) fingerprint(ctx context.Context) (fingerprint []byte, err error) {
 	err = c.rec.Pool().QueryRow(ctx, `SELECT key_fingerprint FROM kuberewind.clusters WHERE cluster = $1`, c.rec.Cluster().Number).Scan(&fingerprint)
 	if denied(err) {
@@ -159,14 +159,14 @@ func (c *comparer) fingerprint(ctx context.Context) (fingerprint []byte, err err
 	return fingerprint, err
 }
 
-// redaction brings what the server serves into the form that the record has.
+// redaction converts objects of the server to the form of the record.
 type redaction struct {
 	redactor *redact.Redactor
-	masked   bool // the key is not known: hashes are compared by their being there
+	masked   bool // the key is not known, so only the presence of hashes is compared
 }
 
-// newRedaction reads the recorder's configuration of redaction. A named key must be readable and, as far as that is known, the
-// right one. A key that was only found is used if it is known to be right.
+// newRedaction reads the recorder's configuration of redaction. A key file that the user named must be readable. If the
+// fingerprint is known, the key must match it. A key file in the default place is used only if it matches the fingerprint.
 func newRedaction(config []byte, keyFile string, named bool, clusterUID string, fingerprint []byte) (*redaction, error) {
 	var settings struct {
 		SecretValues string   `json:"secret-values"`
@@ -193,7 +193,7 @@ func newRedaction(config []byte, keyFile string, named bool, clusterUID string, 
 	return r, err
 }
 
-// compare lists a stream's resource and compares the record with it.
+// compare lists a stream's resource, and compares the record with the list.
 func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResource, error) {
 	r := clusterResource{Group: s.Group, Resource: s.Resource, Scope: s.Scope, Status: statusUnproven}
 	if g := c.gaps[s.ID]; g != nil {
@@ -237,11 +237,11 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 	return r, nil
 }
 
-// comparesEvery is how often the record is looked at while it has not come so far.
+// comparesEvery is the interval of comparisons until the record reaches the list.
 const comparesEvery = time.Second
 
-// settle compares until the record holds the listed state, has reached the list's resource version, or the time is over. If the
-// end of the record equals the list, that proves as much as the state at that version: then nothing has changed between.
+// settle compares until the record equals the list, or reaches the list's resource version, or the time is over. If the end
+// of the record equals the list, that proves as much as the state at the list's version: then nothing changed in between.
 func (c *comparer) settle(ctx context.Context, s *history.Stream, live *listed) (differences []string, reached bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+time.Minute, errors.New("the comparison took too long"))
 	defer cancel()
@@ -290,14 +290,14 @@ func (c *comparer) stream(ctx context.Context, id int32) (*history.Stream, error
 	return nil, fmt.Errorf("stream %d no longer exists in the record", id)
 }
 
-// against gives a line for each object that the record does not hold as it was listed.
+// against returns a line for each object that differs between the record and the list.
 func (c *comparer) against(ctx context.Context, s *history.Stream, at history.Instant, live *listed) ([]string, error) {
 	scope := history.Scope{Streams: []int32{s.ID}}
 	point, err := c.rec.Resolve(ctx, at, scope)
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex // protects what follows
+	var mu sync.Mutex // protects differences and seen
 	var differences []string
 	seen := map[string]bool{}
 	differ := func(namespace, name, format string, args ...any) {

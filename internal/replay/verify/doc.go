@@ -1,2 +1,2 @@
-// Package verify is the command verify. It checks that the record holds, by itself and against the cluster.
+// Package verify is the command verify. It checks the record by itself, and against the cluster.
 package verify

@@ -12,10 +12,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// exitPruned says that a head cannot be checked, because its commit was pruned.
+// exitPruned is the exit code for a head that cannot be checked, because its commit was pruned.
 const exitPruned = 3
 
-// headReport says how a head that was kept compares. Its JSON form is public: documented in the help of verify.
+// headReport is the result of verify --head. Its JSON form is public: the help of verify documents it.
 type headReport struct {
 	Cluster   string              `json:"cluster"`
 	Outcome   history.HeadOutcome `json:"outcome"`

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// listed is a list, reduced to what is compared.
+// listed holds the compared parts of a list.
 type listed struct {
 	rv          string
 	masked      bool
@@ -26,10 +26,10 @@ type listedObject struct {
 	digest              [16]byte
 }
 
-// pageSize is client-go's.
+// pageSize is the page size of client-go.
 const pageSize = 500
 
-// list lists a resource as the recorder sees it, consistently: all pages are of the first one's resource version.
+// list lists a resource with the recorder's client. All pages have the resource version of the first page.
 func (c *comparer) list(ctx context.Context, s *history.Stream) (*listed, error) {
 	resource := kube.Resource{Group: s.Group, Version: s.Version, Name: s.Resource, Kind: s.Kind, Namespaced: s.Namespaced}
 	lw := c.client.ListWatch(resource, s.Scope)
@@ -72,7 +72,7 @@ func digestOf(o *kube.Object, hide *redact.Resource, masked bool) ([16]byte, err
 
 var hashes = regexp.MustCompile(`hmac-sha256:[0-9a-f]{32}`)
 
-// mask makes all hashes the same, whatever key they were made with.
+// mask makes all hashes equal, independent of their key.
 func mask(doc patch.Doc) patch.Doc {
 	return hashes.ReplaceAllLiteral(doc, []byte("hmac-sha256:"))
 }

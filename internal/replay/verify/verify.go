@@ -62,7 +62,7 @@ const verifyExample = `  # Does the record hold?
   # Does the record equal the live cluster?
   %[1]s verify --against-cluster --context production`
 
-// checkCluster is what the command checks beside the checks of a record.
+// checkCluster is the name of the comparison with the cluster, in addition to the checks of package verify.
 const checkCluster = "cluster"
 
 // verifyCommand is one call of verify.
@@ -73,7 +73,7 @@ type verifyCommand struct {
 	againstCluster bool
 	timeout        time.Duration
 	keyFile        string
-	head           string // N:HEX, kept elsewhere
+	head           string // N:HEX, which the user kept
 	countsOnly     bool
 }
 
@@ -90,7 +90,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&v.againstCluster, "against-cluster", false, "also compare the record with the live cluster (--kubeconfig, --context)")
-	// A stream without changes learns where the server is by bookmarks, which come about once a minute.
+	// A stream without changes gets the server's resource version from bookmarks, about once a minute.
 	flags.DurationVar(&v.timeout, "timeout", 90*time.Second, "with --against-cluster, how long to wait until the record reaches the resource version of a list")
 	flags.StringVar(&v.keyFile, "redaction-key-file", "", "the recorder's key of the hashes of Secret values (default: redaction.key in --data-dir)")
 	flags.StringVar(&v.head, "head", "", "compare with a head of the chain, N:HEX, that you kept; check nothing else")
@@ -99,7 +99,7 @@ func NewCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// Report says what holds. Its JSON form is public: documented in the help of verify.
+// Report is the result of verify. Its JSON form is public: the help of verify documents it.
 type Report struct {
 	Cluster   string            `json:"cluster"`
 	Holds     bool              `json:"holds"`
@@ -174,7 +174,7 @@ func (v *verifyCommand) run(cmd *cobra.Command) error {
 
 func (v *verifyCommand) verify(ctx context.Context, rec *env.Record) (*Report, error) {
 	report := &Report{Cluster: rec.Cluster().Name, Findings: []verifyFinding{}}
-	// The cluster first: what is wrong with the access to it shows before the long work.
+	// Compare with the cluster first, so that problems of the access show before the long work.
 	if v.againstCluster {
 		if err := v.cluster(ctx, rec, report); err != nil {
 			return nil, err
@@ -190,7 +190,7 @@ func (v *verifyCommand) verify(ctx context.Context, rec *env.Record) (*Report, e
 	return report, nil
 }
 
-// found notes a finding, and prints it at once: verification can take long.
+// found adds a finding, and prints it at once, because verification can take long.
 func (v *verifyCommand) found(report *Report, f verifyFinding) {
 	report.Findings = append(report.Findings, f)
 	if v.output == output.Text {
@@ -210,11 +210,11 @@ func (v *verifyCommand) record(ctx context.Context, rec *env.Record, report *Rep
 	progress := v.env.Progress("verifying the record")
 	defer progress.End()
 	var counts verify.Counts
-	for f, err := range verify.Record(ctx, rec.Record, verify.Options{Progress: progress.Tell, Counts: &counts}) {
+	for f, err := range verify.Record(ctx, rec.Record, verify.Options{Progress: progress.Update, Counts: &counts}) {
 		if err != nil {
 			return err
 		}
-		progress.End() // a finding is not to stand on the line of the bar
+		progress.End() // a finding must not share the line of the bar
 		v.found(report, verifyFinding{Check: string(f.Check), Seq: f.Seq, Text: f.Text})
 	}
 	report.Checked = verifyCounts{

@@ -1,4 +1,4 @@
-// Package view is the cluster at one instant, as get and snapshot show it.
+// Package view rebuilds the cluster at one instant, for get and snapshot.
 //
-// It rebuilds what is asked for and no more. An object that cannot be folded is named; the others are there.
+// It rebuilds only the requested objects. If an object cannot be folded, the View names it, and holds the others.
 package view

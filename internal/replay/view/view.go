@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/selector"
 )
 
-// A View is what the record holds at one instant, as far as it was loaded.
+// A View holds the loaded objects of the record at one instant.
 type View struct {
 	Env     *env.Env
 	Rec     *env.Record
@@ -26,7 +26,7 @@ type View struct {
 	Objects *indexer.Snapshot
 	Chosen  *selector.Chosen
 
-	mu      sync.Mutex // protects what follows
+	mu      sync.Mutex // protects damaged
 	damaged map[objectKey]*history.DamagedError
 }
 
@@ -35,7 +35,8 @@ type objectKey struct {
 	key      string // "namespace/name", or "name"
 }
 
-// Look finds an instant for what arguments name, in a namespace or, if it is "", in all. No arguments name everything.
+// Look resolves an instant for the arguments in a namespace, or in all if namespace is "". Without arguments, it takes all
+// resources.
 func Look(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant, args []string, namespace string) (*View, []resource.Target, error) {
 	instant, known, err := e.TimeOf(ctx, rec, at)
 	if err != nil {
@@ -62,7 +63,7 @@ func Look(ctx context.Context, e *env.Env, rec *env.Record, at history.Instant, 
 		return nil, nil, err
 	}
 	if !known {
-		// The time of a resource version is not known before its resource is.
+		// The time of a resource version is only known with its resource.
 		if catalog, err = resource.ReadCatalog(ctx, rec.Record, point.Time, e.Note); err != nil {
 			return nil, nil, err
 		}
@@ -94,11 +95,11 @@ func (v *View) keep(o history.Object) error {
 	return v.Objects.AddDoc(o.Stream.GroupResource(), o.Namespace, o.Name, o.RV, o.Doc)
 }
 
-// rebuild emits the objects of a scope, and remembers the damaged ones.
+// rebuild emits the objects of a scope, and keeps the errors of damaged ones.
 func (v *View) rebuild(ctx context.Context, point history.Point, scope history.Scope, emit func(history.Object) error) error {
 	progress := v.Env.Progress("rebuilding the cluster at " + point.Instant.String())
 	defer progress.End()
-	stats, err := v.Rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: v.noteDamage, Progress: progress.Tell}, emit)
+	stats, err := v.Rec.Rebuild(ctx, point, scope, history.RebuildOptions{Damaged: v.noteDamage, Progress: progress.Update}, emit)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (v *View) noteDamage(d *history.DamagedError) {
 	v.damaged[key] = d
 }
 
-// Damage is what could not be answered, in the order of the record; nil if there is none.
+// Damage returns an error for each damaged object, in the order of the record; nil if there is none.
 func (v *View) Damage() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +139,7 @@ func (v *View) Damage() error {
 	return errors.Join(errs...)
 }
 
-// DamagedTexts says of each damaged object what is wrong with it, in the order of the texts.
+// DamagedTexts returns the error texts of the damaged objects, sorted.
 func (v *View) DamagedTexts() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,7 +151,7 @@ func (v *View) DamagedTexts() []string {
 	return texts
 }
 
-// Missing says that there was no such object, or that it cannot be given.
+// Missing returns the error for an object that the View does not hold: it did not exist, or it is damaged.
 func (v *View) Missing(r *resource.Resource, key, name string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -160,8 +161,8 @@ func (v *View) Missing(r *resource.Resource, key, name string) error {
 	return apierrors.NewNotFound(r.GroupResource(), name)
 }
 
-// Gone adds to the error of an object that is not there when and by which delta it was deleted, and how to see its last state.
-// It reports whether there was one.
+// Gone adds to the error for a missing object when and by which delta it was deleted, and the command that shows its last
+// state. It reports whether the object was deleted.
 func (v *View) Gone(ctx context.Context, r *resource.Resource, namespace, name string, missing error) (ended bool, err error) {
 	var status *apierrors.StatusError
 	if !apierrors.IsNotFound(missing) || !errors.As(missing, &status) {
@@ -176,18 +177,18 @@ func (v *View) Gone(ctx context.Context, r *resource.Resource, namespace, name s
 	return true, status
 }
 
-// Resources of which single objects are asked for beside what was asked.
+// Resources of which commands read single objects in addition to the requested ones.
 var (
 	DefinitionsResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	NamespacesResource  = schema.GroupResource{Resource: "namespaces"}
 )
 
-// Definition gives the CustomResourceDefinition of a resource as it was, nil if there was none.
+// Definition returns the CustomResourceDefinition of a resource at the instant, nil if there was none.
 func (v *View) Definition(ctx context.Context, resource schema.GroupResource) ([]byte, error) {
 	return v.Single(ctx, DefinitionsResource, resource.String())
 }
 
-// Single gives a cluster-scoped object that need not have been asked for, nil if there was none.
+// Single returns a cluster-scoped object, also if the user did not request it; nil if there was none.
 func (v *View) Single(ctx context.Context, resource schema.GroupResource, name string) ([]byte, error) {
 	r := v.Catalog.Find(resource)
 	if r == nil {
@@ -196,7 +197,7 @@ func (v *View) Single(ctx context.Context, resource schema.GroupResource, name s
 	point := v.Point
 	scope := history.Scope{Streams: r.StreamIDs(""), Name: name}
 	if point.RV != "" {
-		// A resource version of one resource says nothing of another: its time does.
+		// A resource version has no meaning for another resource, so resolve its time.
 		var err error
 		if point, err = v.Rec.Resolve(ctx, history.At(point.Time), scope); err != nil {
 			return nil, err

@@ -1,2 +1,2 @@
-// Package words says what changed. A change is a line, or part of a unified difference of YAML.
+// Package words formats changes for people, as a line or as part of a unified diff of YAML.
 package words

@@ -14,15 +14,15 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Created is what Summary says of an object that was created and nothing else.
+// Created is the Summary of an object that was only created.
 const Created = "created"
 
-// Summary says of a version what its changes do not. Times are in a zone.
+// Summary returns the facts about a version that its changes do not show. Times are in a zone.
 func Summary(v *history.Version, what change.Change, zone *time.Location) string {
 	switch {
 	case what.Node != "":
 		return "bound to " + render.Line(what.Node)
-	case what.Evicted && what.DeleteRequested: // a list brought both
+	case what.Evicted && what.DeleteRequested: // a list showed both
 		return "evicted, + deletionTimestamp " + ending(v, v.Doc, zone) + grace(v.Doc)
 	case what.Evicted:
 		return "evicted"
@@ -40,7 +40,7 @@ func Summary(v *history.Version, what change.Change, zone *time.Location) string
 	return about
 }
 
-// origin says where a version comes from.
+// origin returns a text about the source of a version.
 func origin(v *history.Version) string {
 	first := v.Seq == v.ObjectID
 	switch {
@@ -66,7 +66,7 @@ func origin(v *history.Version) string {
 	return "found changed by a list after a gap"
 }
 
-// The fields that a request to delete an object sets.
+// The fields that a delete request sets.
 const (
 	timestamp   = "/metadata/deletionTimestamp"
 	gracePeriod = "/metadata/deletionGracePeriodSeconds"
@@ -77,7 +77,7 @@ func texts(doc patch.Doc, pointer string) string {
 	return oneLine(value)
 }
 
-// ending is when an object is to be gone, in the line of a version: the time alone, if it is of the same day.
+// ending returns the deletion time of an object: only the time of day, if it is on the day of the version.
 func ending(v *history.Version, doc patch.Doc, zone *time.Location) string {
 	text := texts(doc, timestamp)
 	at, err := time.Parse(time.RFC3339, text)
@@ -97,18 +97,18 @@ func grace(doc patch.Doc) string {
 	return ""
 }
 
-// deletionMoved reports whether an earlier request to delete was changed. A kubelet that is done does so.
+// deletionMoved reports whether the time of an earlier delete request changed. A kubelet changes it when it is done.
 func deletionMoved(v *history.Version) bool {
 	before, now := texts(v.Before, timestamp), texts(v.Doc, timestamp)
 	return before != "" && now != "" && before != now
 }
 
-// Terminates reports whether a version sets or moves the time at which an object is to be gone.
+// Terminates reports whether a version sets or moves the deletion time of an object.
 func Terminates(v *history.Version) bool {
 	return v.Type == delta.Updated && texts(v.Before, timestamp) != texts(v.Doc, timestamp)
 }
 
-// Unsaid leaves out of the changes of a version those that its Summary tells.
+// Unsaid returns the changes of a version that its Summary does not contain.
 func Unsaid(v *history.Version, all []field.Change) []field.Change {
 	if texts(v.Doc, timestamp) == texts(v.Before, timestamp) {
 		return all
@@ -119,7 +119,7 @@ func Unsaid(v *history.Version, all []field.Change) []field.Change {
 	})
 }
 
-// grant says which role a RoleBinding or ClusterRoleBinding that came or went gives, and which subjects get it.
+// grant returns the role and the subjects of a RoleBinding or ClusterRoleBinding that was created or deleted.
 func grant(v *history.Version) string {
 	if v.Stream.Group != "rbac.authorization.k8s.io" || !strings.HasSuffix(v.Stream.Resource, "bindings") || v.Type == delta.Updated {
 		return ""

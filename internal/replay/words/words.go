@@ -10,16 +10,16 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Wording says how values are written for people.
+// Wording formats values for people.
 type Wording struct {
-	// Room is how many characters a value may take, 0 for any number.
+	// Room is the maximum number of characters of a value, 0 for no limit.
 	Room int
 }
 
-// RoomOnTerminal leaves a change on one line of most terminals.
+// RoomOnTerminal keeps a change on one line of most terminals.
 const RoomOnTerminal = 60
 
-// Of is a change as a person reads it.
+// Of formats a change for people.
 func (w Wording) Of(c field.Change) string {
 	at := c.Path.String()
 	switch {
@@ -36,7 +36,7 @@ func (w Wording) Of(c field.Change) string {
 	}
 	old, now := w.value(c.Old), w.value(c.New)
 	if old == now {
-		// The differing parts were cut off.
+		// Room has cut off the different parts.
 		old, now = w.around(c.Old, c.New)
 	}
 	return at + " " + old + " → " + now
@@ -49,7 +49,7 @@ func assigned(value patch.Doc) string {
 	return " "
 }
 
-// value is a value on one line: strings without quotes where that can be read as nothing else.
+// value formats a value on one line. A string has no quotes if it cannot be taken for another value.
 func (w Wording) value(value patch.Doc) string {
 	if field.Hidden(value) {
 		return "(hidden)"
@@ -69,7 +69,7 @@ func oneLine(value patch.Doc) string {
 	return string(s)
 }
 
-// needsNoQuotes is false for what without quotes looks like something else, or would not stay on its line.
+// needsNoQuotes returns false for a text that looks like another value without quotes, or does not stay on one line.
 func needsNoQuotes(s string) bool {
 	if s == "" || s == "null" || s == "true" || s == "false" || strings.TrimSpace(s) != s || strings.Contains(s, "→") || !utf8.ValidString(s) {
 		return false
@@ -80,7 +80,7 @@ func needsNoQuotes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// around gives the parts of two long values in which they begin to differ.
+// around returns the parts of two long values around their first difference.
 func (w Wording) around(old, now patch.Doc) (before, after string) {
 	a, b := []rune(oneLine(old)), []rune(oneLine(now))
 	same := 0
@@ -102,7 +102,7 @@ func (w Wording) around(old, now patch.Doc) (before, after string) {
 	return cut(a), cut(b)
 }
 
-// Writer is a field manager, with the subresource it wrote through.
+// Writer returns a field manager with the subresource through which it wrote.
 func Writer(manager, subresource string) string {
 	if subresource == "" {
 		return manager

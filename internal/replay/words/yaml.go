@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Unified is the difference between two versions as YAML. It is "" if there is none.
+// Unified returns the difference between two versions as a unified diff of YAML, "" if there is none.
 func Unified(title string, before, after patch.Doc, beforeName, afterName string, all bool) string {
 	return udiff.Unified(label("a/", title, beforeName, before), label("b/", title, afterName, after), yamlOf(before, all), yamlOf(after, all))
 }
@@ -20,7 +20,7 @@ func label(prefix, title, version string, doc patch.Doc) string {
 	return prefix + render.Line(title) + "\t" + version
 }
 
-// yamlOf is a version as YAML, without bookkeeping unless all is asked for.
+// yamlOf returns a version as YAML, without bookkeeping unless all is set.
 func yamlOf(doc patch.Doc, all bool) string {
 	if doc == nil {
 		return ""
