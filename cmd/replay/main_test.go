@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// names are what the program is called by. The test binary is the program when it is called by one of them.
+// names are the names of the program. Under one of them, the test binary is the program.
 var names = []string{"replay", "kubectl-replay", "kubectl-kuberewind", "kubectl_complete-kuberewind"}
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// install puts the program into a directory, under each of its names.
+// install links the program into a directory, under each of its names.
 func install(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE argument…: replay ends with this code.
+// exits CODE argument…: replay must end with this code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code := 0
 	var exit *exec.ExitError
@@ -68,8 +68,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestAPipeThatNobodyReadsIsNoSignal: the signal would end the program before it stops an embedded database.
-func TestAPipeThatNobodyReadsIsNoSignal(t *testing.T) {
+// TestAClosedPipeIsAWriteErrorAndNoSignal fails if SIGPIPE ends the program before it stops an embedded database.
+func TestAClosedPipeIsAWriteErrorAndNoSignal(t *testing.T) {
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, read.Close())
@@ -83,7 +83,7 @@ func TestAPipeThatNobodyReadsIsNoSignal(t *testing.T) {
 	require.Empty(t, said.String())
 }
 
-// TestSignalsEndTheProgramWhileItWaitsForTheDatabase has a database that takes connections and says nothing.
+// TestSignalsEndTheProgramWhileItWaitsForTheDatabase uses a database that accepts connections and never answers.
 func TestSignalsEndTheProgramWhileItWaitsForTheDatabase(t *testing.T) {
 	bin := install(t)
 	for signal, code := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {

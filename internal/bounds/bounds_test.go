@@ -16,7 +16,7 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
 
-// pauseOf draws a pause: when each delta really happened, and what the record knows of it. The clocks agree.
+// pauseOf draws a pause: the true time of each delta, and what the record knows about it. The clocks agree.
 func pauseOf(t *rapid.T) (truth []time.Time, deltas []Delta) {
 	length := rapid.IntRange(1, 120_000).Draw(t, "length of the pause in ms")
 	milliseconds := func(label string, low, high int) time.Time {
@@ -39,7 +39,7 @@ func pauseOf(t *rapid.T) (truth []time.Time, deltas []Delta) {
 	return truth, deltas
 }
 
-func TestBoundsContainTheTruthWhereClocksAgree(t *testing.T) {
+func TestBoundsContainTheTruthIfClocksAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth, deltas := pauseOf(t)
 		mixed := rapid.Permutation(indices(len(deltas))).Draw(t, "order served")
@@ -74,7 +74,7 @@ func indices(n int) []int {
 	return all
 }
 
-func TestAnEstimateBoundsNoOther(t *testing.T) {
+func TestAnEstimateBoundsNoOtherDelta(t *testing.T) {
 	spans := Spans(noon, []Delta{
 		{RV: 1, Observed: at(60), Estimate: at(50)},
 		{RV: 2, Observed: at(60), Estimate: at(10)},
@@ -85,7 +85,7 @@ func TestAnEstimateBoundsNoOther(t *testing.T) {
 	}, spans)
 }
 
-func TestTheTimeAtWhichALaterDeltaWasSeenBoundsTheEarlier(t *testing.T) {
+func TestTheObservedTimeOfALaterDeltaBoundsEarlierDeltas(t *testing.T) {
 	spans := Spans(noon, []Delta{
 		{RV: 1, Observed: at(70), Estimate: at(65)},
 		{RV: 2, Observed: at(60), Estimate: at(60)}, // live, of another stream
@@ -93,9 +93,9 @@ func TestTheTimeAtWhichALaterDeltaWasSeenBoundsTheEarlier(t *testing.T) {
 	require.Equal(t, Span{NotBefore: noon, NotAfter: at(60), Estimate: at(60)}, spans[0])
 }
 
-func TestClocksThatContradictEachOtherLeaveTheEstimateAndSaySo(t *testing.T) {
+func TestASpanIsContradictoryIfClocksContradictEachOther(t *testing.T) {
 	deltas := []Delta{
-		{RV: 1, Observed: at(60), Estimate: at(40), Proved: at(40)}, // by a server whose clock is ahead
+		{RV: 1, Observed: at(60), Estimate: at(40), Proved: at(40)}, // proved by a server whose clock is ahead
 		{RV: 2, Observed: at(60), Estimate: at(55)},
 		{RV: 3, Observed: at(60), Estimate: at(30), Proved: at(30)},
 		{RV: 4, Observed: at(60), Estimate: at(5)},
@@ -104,10 +104,10 @@ func TestClocksThatContradictEachOtherLeaveTheEstimateAndSaySo(t *testing.T) {
 	for i := range 3 {
 		require.Equal(t, Span{NotBefore: noon, NotAfter: at(60), Estimate: deltas[i].Estimate, Contradictory: true}, spans[i], "delta %d", i)
 	}
-	require.Equal(t, Span{NotBefore: at(40), NotAfter: at(60), Estimate: at(40)}, spans[3], "nothing contradicts that it came last")
+	require.Equal(t, Span{NotBefore: at(40), NotAfter: at(60), Estimate: at(40)}, spans[3], "no bound contradicts the last delta")
 }
 
-func TestATimeAfterADeltaWasSeenProvesNothing(t *testing.T) {
+func TestATimeAfterTheObservedTimeProvesNothing(t *testing.T) {
 	spans := Spans(noon, []Delta{
 		{RV: 1, Observed: at(60), Estimate: at(60), Proved: at(3600)},
 		{RV: 2, Observed: at(60), Estimate: at(20)},
@@ -115,7 +115,7 @@ func TestATimeAfterADeltaWasSeenProvesNothing(t *testing.T) {
 	require.Equal(t, Span{NotBefore: noon, NotAfter: at(60), Estimate: at(20)}, spans[1])
 }
 
-func TestOnlyWhatAVersionSetProvesItsTime(t *testing.T) {
+func TestOnlyATimeThatAVersionSetProvesItsTime(t *testing.T) {
 	const (
 		created = `"creationTimestamp":"2026-03-10T12:00:01Z"`
 		early   = `{"manager":"a","time":"2026-03-10T12:00:05Z"}`

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheGoOfTheConnectPageIsThatOfTheExamples(t *testing.T) {
+func TestTheConnectPageQuotesTheGoExamples(t *testing.T) {
 	page, err := os.ReadFile("../../docs/connect.md")
 	require.NoError(t, err)
 	examples := ""

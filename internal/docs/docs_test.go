@@ -10,15 +10,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/docs"
 )
 
-func TestTheTablesOfTheDocsAreThoseOfTheCode(t *testing.T) {
+func TestTheTablesOfTheDocsMatchTheCode(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference.md")
 	require.NoError(t, err)
 	generated, err := docs.Generate(page)
 	require.NoError(t, err)
-	require.Equal(t, string(generated), string(page), "make generate writes them again")
+	require.Equal(t, string(generated), string(page), "run make generate")
 }
 
-func TestThePageSaysTheExitCodesOfTheHelp(t *testing.T) {
+func TestTheTroubleshootingPageListsTheExitCodes(t *testing.T) {
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
 	require.NoError(t, err)
 	for _, code := range []string{"0 [|] done", "1 [|] failed while running", "2 [|] wrong usage or configuration", "3 [|] the cluster or the database cannot be used", "4 [|] another recorder has taken over"} {
@@ -26,7 +26,7 @@ func TestThePageSaysTheExitCodesOfTheHelp(t *testing.T) {
 	}
 }
 
-func TestEveryMakeTargetThatTheDocsNameExists(t *testing.T) {
+func TestEveryMakeTargetInTheDocsExists(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
 	named := regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)")

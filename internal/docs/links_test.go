@@ -18,12 +18,12 @@ var (
 	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchor is how GitHub names a heading in a link.
+// anchor returns GitHub's name of a heading in a link.
 func anchor(title string) string {
 	return strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(title), ""), " ", "-")
 }
 
-func TestEveryLinkOfTheDocsLeadsToAFileAndAHeading(t *testing.T) {
+func TestEveryLinkInTheDocsHasATarget(t *testing.T) {
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../bench/*.md", "../../bench/*/*.md"} {
 		pages, err := filepath.Glob(pattern)
 		require.NoError(t, err)

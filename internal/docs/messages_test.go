@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quotedMessages are the messages of the page: the code in the first column of each table that has that head.
+// quotedMessages returns the messages of the page: the code in the first column of each table with the head "message".
 func quotedMessages(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
@@ -36,7 +36,7 @@ func quotedMessages(t *testing.T) []string {
 	return quoted
 }
 
-// programTexts are the texts that the recorder can print: the string literals of its code, and its SQL.
+// programTexts returns the texts that the recorder can print: the string literals of its code, and its SQL.
 func programTexts(t *testing.T) []string {
 	t.Helper()
 	var texts []string
@@ -62,7 +62,7 @@ func programTexts(t *testing.T) []string {
 	return texts
 }
 
-// literals are the strings of a file. Those that are added up are one.
+// literals returns the strings of a file. It joins the operands of a sum.
 func literals(file *ast.File) []string {
 	var texts []string
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -79,7 +79,7 @@ func literals(file *ast.File) []string {
 	return texts
 }
 
-// textOf is the text of a literal, or of a sum that has one.
+// textOf returns the text of a literal, or of a sum of literals.
 func textOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -95,7 +95,7 @@ func textOf(e ast.Expr) string {
 	return ""
 }
 
-func TestTheProgramPrintsEachMessageOfTheTroubleshootingPage(t *testing.T) {
+func TestTheCodeHasEachMessageOfTheTroubleshootingPage(t *testing.T) {
 	quoted, all := quotedMessages(t), strings.Join(programTexts(t), "\n")
 	require.Greater(t, len(quoted), 80)
 	var unknown []string
@@ -108,5 +108,5 @@ func TestTheProgramPrintsEachMessageOfTheTroubleshootingPage(t *testing.T) {
 			unknown = append(unknown, message)
 		}
 	}
-	require.Empty(t, unknown, "the code prints none of these")
+	require.Empty(t, unknown, "the code does not have these messages")
 }

@@ -16,7 +16,7 @@ var (
 	command   = regexp.MustCompile("`[^`]*`")
 )
 
-// figures are the numbers of a text. Those of commands are not measured.
+// figures returns the numbers of a text, except numbers in commands, which are not measurements.
 func figures(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range figure.FindAllStringSubmatch(command.ReplaceAllString(text, ""), -1) {
@@ -25,7 +25,7 @@ func figures(text string) map[string]bool {
 	return found
 }
 
-func TestTheFiguresOfThePerformancePageAreThoseOfTheResults(t *testing.T) {
+func TestTheFiguresOfThePerformancePageMatchTheResults(t *testing.T) {
 	const dir = "../../docs"
 	page, err := os.ReadFile(filepath.Join(dir, "performance.md"))
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// docOf is a text in canonical form.
+// canonical returns a text in canonical form.
 func canonical(t testing.TB, text string) patch.Doc {
 	t.Helper()
 	if text == "" {
@@ -33,7 +33,7 @@ func wordsOf(t *testing.T, before, after string) []string {
 	return out
 }
 
-func TestChangesReadAsAPersonWouldSayThem(t *testing.T) {
+func TestChangesReadLikePlainWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after string
 		want          []string
@@ -76,7 +76,7 @@ func TestChangesReadAsAPersonWouldSayThem(t *testing.T) {
 	}
 }
 
-func TestALongValueIsShortenedToWhereItDiffers(t *testing.T) {
+func TestALongValueIsCutToItsDifferentPart(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	w := words.Wording{Room: 30}
 	all := field.Changes(canonical(t, `{"a":"`+long+`old`+long+`"}`), canonical(t, `{"a":"`+long+`new`+long+`"}`))
@@ -100,7 +100,7 @@ func TestThereAreChangesIfAndOnlyIfVersionsDiffer(t *testing.T) {
 		require.Equal(r, string(a) != string(b), len(found) > 0, "%s to %s: %v", a, b, found)
 		for _, c := range found {
 			_ = words.Wording{Room: 10}.Of(c)
-			// A pointer finds the values that a change calls old and new.
+			// The pointer of a change must find its old and new values.
 			if c.Op != field.OpRemove {
 				now, ok := patch.Get(b, c.Path.Pointer())
 				require.True(r, ok)
@@ -108,7 +108,7 @@ func TestThereAreChangesIfAndOnlyIfVersionsDiffer(t *testing.T) {
 			}
 			if c.Op == field.OpRemove {
 				old, ok := patch.Get(a, c.Path.Pointer())
-				// An element that it was within may have another place in the newer version, by which it is called.
+				// An array element on the path may have another place in the newer version, whose place the path has.
 				within := c.Path[:max(0, len(c.Path)-1)]
 				moved := within.WithinArray()
 				require.True(r, moved && bytes.Contains(a, c.Old) || ok && bytes.Equal(old, c.Old), "%s of %s", c.Path.Pointer(), a)
@@ -119,7 +119,7 @@ func TestThereAreChangesIfAndOnlyIfVersionsDiffer(t *testing.T) {
 	})
 }
 
-// values draws JSON texts with the shapes that Kubernetes has: maps, lists with and without names.
+// values draws JSON texts with the shapes of Kubernetes objects: maps, and lists with and without names.
 func values(depth int) *rapid.Generator[string] {
 	scalar := rapid.SampledFrom([]string{"1", "2", "null", "true", `"a"`, `"b"`, `"\ud800"`, `""`, "{}", "[]"})
 	if depth == 0 {
@@ -146,7 +146,7 @@ func values(depth int) *rapid.Generator[string] {
 		}))
 }
 
-func TestAPathPatternSelectsWhatItNames(t *testing.T) {
+func TestAPatternSelectsItsPath(t *testing.T) {
 	before := `{"metadata":{"labels":{"app.kubernetes.io/name":"x"}},"spec":{"replicas":1,"containers":[{"name":"web","image":"a","args":["x"]},{"name":"80","image":"b"}]}}`
 	after := `{"metadata":{"labels":{"app.kubernetes.io/name":"y"}},"spec":{"replicas":2,"containers":[{"name":"web","image":"c","args":["y"]},{"name":"80","image":"d"},{"name":"new","image":"e"}]}}`
 	image := []string{"spec.containers[web].image a → c", "spec.containers[name=80].image b → d", "+ spec.containers[new].image=e"}
@@ -184,11 +184,11 @@ func TestAPathPatternSelectsWhatItNames(t *testing.T) {
 	}
 	p, err := field.ParsePattern("spec.containers[*].image")
 	require.NoError(t, err)
-	require.Len(t, p.SelectFrom(field.Changes(nil, canonical(t, before))), 2, "a creation sets what is below it")
-	require.Len(t, p.SelectFrom([]field.Change{{Op: field.OpRemove, Old: canonical(t, before)}}), 2, "and a delete takes it away")
+	require.Len(t, p.SelectFrom(field.Changes(nil, canonical(t, before))), 2, "a creation sets all values below the path")
+	require.Len(t, p.SelectFrom([]field.Change{{Op: field.OpRemove, Old: canonical(t, before)}}), 2, "a deletion removes them")
 }
 
-func TestTextThatIsNoPathIsRefusedWithTheForms(t *testing.T) {
+func TestAnInvalidPathIsRejectedWithTheValidForms(t *testing.T) {
 	for _, text := range []string{"", ".", "a..b", "a.", "a[", "a[]", "a]", "a[b", "a[=x]", "a[x=]", `a["x]`, "a['x'", "a[[x]]", "a[0]b", "/a~2", "/a~"} {
 		_, err := field.ParsePattern(text)
 		require.ErrorContains(t, err, "spec.containers[*].image", "%q", text)
@@ -214,8 +214,8 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// Printed paths can be given back as --path.
-func TestAPathThatIsPrintedIsAPatternOfItself(t *testing.T) {
+// A user can pass a printed path to --path.
+func TestAPrintedPathIsAPatternForItself(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		a, err := patch.Canonical([]byte(values(3).Draw(r, "before")))
 		require.NoError(r, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/jsonbody"
 )
 
-func TestABodyIsOneObjectWithKnownFields(t *testing.T) {
+func TestABodyMustBeOneObjectWithKnownFields(t *testing.T) {
 	for body, says := range map[string]string{
 		`{"name": "a"}`: "", `{}`: "",
 		``: `send a JSON object such as {"name": "x"}: unexpected end`, `[]`: "such as", `{}{}`: "such as", `{"name": 1}`: "such as",
@@ -34,7 +34,7 @@ func TestABodyIsOneObjectWithKnownFields(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNotReadWholeIsRefused(t *testing.T) {
+func TestATruncatedOrTooLargeBodyIsRejected(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPut, "/", strings.NewReader(`{"name": "`+strings.Repeat("a", 100)+`"}`))
 	err := jsonbody.Read(httptest.NewRecorder(), r, 100, "{}", &struct{}{})
 	require.True(t, apierrors.IsRequestEntityTooLargeError(err), err)
@@ -44,7 +44,7 @@ func TestABodyThatIsNotReadWholeIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "cut off")
 }
 
-func TestAnotherMethodSaysWhichAreAllowed(t *testing.T) {
+func TestAWrongMethodGetsTheAllowedMethods(t *testing.T) {
 	w := httptest.NewRecorder()
 	err := jsonbody.NotAllowed(w, httptest.NewRequest(http.MethodPatch, "/", nil), schema.GroupResource{Resource: "sessions"}, "GET, PUT")
 	require.True(t, apierrors.IsMethodNotSupported(err), err)

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-func TestAnUnknownFlagGetsWhatWasPerhapsMeant(t *testing.T) {
+func TestTheErrorOfAnUnknownFlagSuggestsAFlag(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.String("since", "", "")
 	flags.StringP("namespace", "n", "", "")

@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 )
 
-func TestASlipIsRecognised(t *testing.T) {
+func TestSuggestFindsASlip(t *testing.T) {
 	words := []string{"shop", "billing", "kube-system", "kubectl", "kubelet"}
 	for word, want := range map[string]string{
 		"shpo": "shop", "shp": "shop", "shopp": "shop", "biling": "billing", "billnig": "billing", "kube-systm": "kube-system", "kubectk": "kubectl",

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAListThatGoesOnWithNewTokensMayGoOn(t *testing.T) {
+func TestAListWithNewTokensContinues(t *testing.T) {
 	var g Guard
 	for page := range 1000 {
 		require.NoError(t, g.Next(strconv.Itoa(page)))
 	}
 }
 
-func TestATokenThatComesAgainEndsTheList(t *testing.T) {
+func TestARepeatedTokenEndsTheList(t *testing.T) {
 	for cycle := 1; cycle <= 3; cycle++ {
 		var g Guard
 		for page := range cycle {
@@ -24,7 +24,7 @@ func TestATokenThatComesAgainEndsTheList(t *testing.T) {
 	}
 }
 
-func TestAListOfMorePagesThanCanBeEnds(t *testing.T) {
+func TestAListWithTooManyPagesEnds(t *testing.T) {
 	var g Guard
 	for page := range MaxPages {
 		require.NoError(t, g.Next(strconv.Itoa(page)))

@@ -22,7 +22,8 @@ func one(text string) iter.Seq2[string, []byte] {
 	return maps.All(map[string][]byte{"key": []byte(text)})
 }
 
-// row is the one row of the table of one object, by the names of its columns. No time passes while it is made.
+// row returns the single row of the table of one object, by the names of its columns. No time passes while the table is
+// made.
 func row(t *testing.T, resource schema.GroupResource, definition, text string) map[string]string {
 	t.Helper()
 	cells := map[string]string{}
@@ -45,7 +46,7 @@ func row(t *testing.T, resource schema.GroupResource, definition, text string) m
 
 func core(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
 
-func TestEveryAgeIsThatOfTheInstant(t *testing.T) {
+func TestEveryAgeIsRelativeToTheInstant(t *testing.T) {
 	pod := row(t, core("pods"), "", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:53:00Z"},"status":{"containerStatuses":[
 		{"name":"c","restartCount":3,"image":"","imageID":"","ready":false,"lastState":{"terminated":{"exitCode":1,"finishedAt":"2020-01-02T11:58:00Z"}}}]}}`)
 	require.Equal(t, "7m", pod["Age"])
@@ -53,15 +54,15 @@ func TestEveryAgeIsThatOfTheInstant(t *testing.T) {
 
 	job := `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:53:00Z"},"status":{"startTime":"2020-01-02T11:55:00Z"%s}}`
 	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
-	require.Equal(t, "5m", row(t, jobs, "", fmt.Sprintf(job, ""))["Duration"], "it still ran")
-	require.Equal(t, "3m", row(t, jobs, "", fmt.Sprintf(job, `,"completionTime":"2020-01-02T11:58:00Z","succeeded":1`))["Duration"], "it had ended")
+	require.Equal(t, "5m", row(t, jobs, "", fmt.Sprintf(job, ""))["Duration"], "the Job is running")
+	require.Equal(t, "3m", row(t, jobs, "", fmt.Sprintf(job, `,"completionTime":"2020-01-02T11:58:00Z","succeeded":1`))["Duration"], "the Job has ended")
 
 	event := row(t, core("events"), "", `{"apiVersion":"v1","kind":"Event","metadata":{"name":"a"},"involvedObject":{"kind":"Pod","name":"a"},"lastTimestamp":"2020-01-02T11:59:00Z","count":2,"firstTimestamp":"2020-01-02T11:00:00Z"}`)
 	require.Equal(t, "60s", event["Last Seen"])
 
 	cron := row(t, schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "", `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"schedule":"@daily"},"status":{"lastScheduleTime":"2020-01-02T00:00:00Z"}}`)
 	require.Equal(t, "12h", cron["Last Schedule"])
-	require.Equal(t, "<unknown>", cron["Age"], "a time that there is not stays none")
+	require.Equal(t, "<unknown>", cron["Age"], "a missing time stays missing")
 }
 
 const definition = `{"spec":{"versions":[
@@ -73,20 +74,20 @@ func TestCustomResourcesHaveTheColumnsOfTheirVersion(t *testing.T) {
 	widgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	object := `{"apiVersion":"example.com/%s","kind":"Widget","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:00:00Z"},"spec":{"size":3},"status":{"seen":"2020-01-02T11:59:30Z"}}`
 	require.Equal(t, map[string]string{"Name": "a", "Size": "3", "Seen": "30s", "Text": "2020-01-02T11:59:30Z"}, row(t, widgets, definition, fmt.Sprintf(object, "v1")))
-	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, row(t, widgets, definition, fmt.Sprintf(object, "v2")), "it names no columns")
+	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, row(t, widgets, definition, fmt.Sprintf(object, "v2")), "the version names no columns")
 	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, row(t, widgets, "", fmt.Sprintf(object, "v1")), "there is no definition")
 	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, row(t, widgets, "no JSON", fmt.Sprintf(object, "v1")))
 	beta := `{"spec":{"version":"v1","additionalPrinterColumns":[{"name":"Size","type":"integer","JSONPath":".spec.size"}]}}`
-	require.Equal(t, map[string]string{"Name": "a", "Size": "3"}, row(t, widgets, beta, fmt.Sprintf(object, "v1")), "as v1beta1 spelt it")
+	require.Equal(t, map[string]string{"Name": "a", "Size": "3"}, row(t, widgets, beta, fmt.Sprintf(object, "v1")), "the spelling of v1beta1")
 }
 
 func TestTheScaleOfACustomResourceHasNoCellForADesiredZero(t *testing.T) {
 	const scale = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:53:00Z"},"spec":{},"status":{"replicas":0}}`
 	require.Equal(t, map[string]string{"Name": "a", "Desired": "<nil>", "Available": "0", "Age": "7m"}, row(t, printers.CustomScales, "", scale))
-	require.Equal(t, "0", row(t, schema.GroupResource{Group: "autoscaling", Resource: "scales"}, "", scale)["Desired"], "one of a built-in kind has")
+	require.Equal(t, "0", row(t, schema.GroupResource{Group: "autoscaling", Resource: "scales"}, "", scale)["Desired"], "the Scale of a built-in kind has a cell")
 }
 
-func TestAnUnknownKindHasARowAllTheSame(t *testing.T) {
+func TestAnUnknownKindHasARowWithNameAndAge(t *testing.T) {
 	gone := row(t, schema.GroupResource{Group: "extensions", Resource: "podsecuritypolicies"}, "",
 		`{"apiVersion":"extensions/v1beta1","kind":"PodSecurityPolicy","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:00:00Z"}}`)
 	require.Equal(t, map[string]string{"Name": "a", "Age": "60m"}, gone)
@@ -95,10 +96,10 @@ func TestAnUnknownKindHasARowAllTheSame(t *testing.T) {
 	require.Equal(t, "60m", odd["Age"])
 	role := row(t, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}, "",
 		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:00:00Z"}}`)
-	require.Equal(t, map[string]string{"Name": "a", "Created At": "2020-01-02T11:00:00Z"}, role, "as the API server has it")
+	require.Equal(t, map[string]string{"Name": "a", "Created At": "2020-01-02T11:00:00Z"}, role, "like the API server")
 }
 
-func TestFlowSchemasStandInTheOrderInWhichTheyAreTried(t *testing.T) {
+func TestFlowSchemasAreSortedByPrecedence(t *testing.T) {
 	names := []string{"catch-all", "exempt", "probes"}
 	precedences := []int{10000, 1, 2}
 	objects := func(yield func(string, []byte) bool) {
@@ -118,19 +119,19 @@ func TestFlowSchemasStandInTheOrderInWhichTheyAreTried(t *testing.T) {
 	require.Equal(t, []any{"exempt", "probes", "catch-all"}, got)
 }
 
-func TestTheNumberOfHashedValuesIsShown(t *testing.T) {
+func TestASecretRowShowsTheNumberOfHashedValues(t *testing.T) {
 	secret := row(t, core("secrets"), "", `{"apiVersion":"v1","kind":"Secret","type":"Opaque","metadata":{"name":"a"},"data":{"x":"hmac-sha256:00","y":"eA=="}}`)
 	require.Equal(t, "Opaque", secret["Type"])
 	require.Equal(t, "2", secret["Data"])
 }
 
-func TestRowsCarryTheObjectAsItWasServed(t *testing.T) {
+func TestRowsCarryTheServedObject(t *testing.T) {
 	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","creationTimestamp":"2020-01-02T11:00:00Z"},"status":{"startTime":"2020-01-02T11:00:00Z"}}`
 	table, err := printers.New(instant, nil).Make(core("pods"), one(text), metav1.IncludeObject)
 	require.NoError(t, err)
 	carried, err := table.Rows[0].Object.Object.(*unstructured.Unstructured).MarshalJSON()
 	require.NoError(t, err)
-	require.JSONEq(t, text, string(carried), "with no time shifted")
+	require.JSONEq(t, text, string(carried), "no time is shifted")
 	_, err = printers.New(instant, nil).Make(core("pods"), one("no object"), metav1.IncludeMetadata)
 	require.ErrorContains(t, err, "pods key")
 }

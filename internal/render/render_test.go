@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// awkward are the characters on which writers and readers of YAML differ, and what steers a terminal.
+// awkward returns the characters that writers and readers of YAML treat differently, and characters that control a terminal.
 func awkward() []rune {
 	var all []rune
 	for r := rune(0); r <= 0xA0; r++ {
@@ -22,11 +22,11 @@ func awkward() []rune {
 	return append(all, 0xAD, 0x061C, 0x200D, 0x200E, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069, 0xD7FF, 0xE000, 0xFEFF, 0xFFFD, 0xFFFE, 0xFFFF, 0x1F600, 0x1FFFE, 0xE0001, 0x10FFFF)
 }
 
-// shapes put a character where it matters to a writer of YAML.
+// shapes put the character X in places that matter to a writer of YAML.
 var shapes = []string{"X", "aXb", "Xa", "aX", "a\nXb\n", "aX\nb", "X\n", "\nX", " X", "X ", "a X b", "aXXb", "a\nX b\n\n", "# X", "X: b", "- X", "true X", "a:X", "aX#",
 	strings.Repeat("long words X ", 20), strings.Repeat("k", 1100) + "X"}
 
-func TestYAMLReadsBackAsTheValueWhateverItsCharacters(t *testing.T) {
+func TestYAMLWithAnyCharacterReadsBackAsTheSameValue(t *testing.T) {
 	for _, r := range awkward() {
 		for _, shape := range shapes {
 			text := strings.ReplaceAll(shape, "X", string(r))
@@ -37,7 +37,7 @@ func TestYAMLReadsBackAsTheValueWhateverItsCharacters(t *testing.T) {
 	}
 }
 
-func TestYAMLReadsBackAsTheValueWhateverItsMembers(t *testing.T) {
+func TestYAMLWithAnyMemberReadsBackAsTheSameValue(t *testing.T) {
 	for _, doc := range []string{
 		`{"spec":{"<<":{"a":1},"b":2}}`, `{"spec":{"a":{"<<":"<<"}}}`, `{"spec":["<<",{"<<":null}]}`, `{"kuberewind-quotes-0-":"\u202e","\u202e":"kuberewind-quotes-0-"}`,
 		`{"yes":true,"no":null,"1":1,"1.5":"1.5","0x10":"010","2026-01-01":"2026-01-01","~":"~","":"","=":"=","null":"null"}`,
@@ -74,7 +74,7 @@ func marshal(t *testing.T, v any) []byte {
 	return text
 }
 
-func TestYAMLIsThatOfKubectl(t *testing.T) {
+func TestYAMLEqualsTheYAMLOfKubectl(t *testing.T) {
 	for _, doc := range []string{
 		`{"kind":"Pod","metadata":{"labels":{"b":"on","a":"1"},"name":"x"},"spec":{"containers":[{"args":["-c","echo a: b # c\nnext\n"],"ports":[]}],"n":null,"t":true,"z":{}}}`,
 		`{"data":{"cert":"` + strings.Repeat(`AAAA\n`, 30) + `","tab":"a\tb","long":"` + strings.Repeat("words ", 60) + `","é":"ü€","at":"2026-01-31T00:00:00Z"}}`,
@@ -88,7 +88,7 @@ func TestYAMLIsThatOfKubectl(t *testing.T) {
 	}
 }
 
-func TestALoneSurrogateBecomesTheReplacementCharacterAndItsPlaceIsNamed(t *testing.T) {
+func TestYAMLReplacesALoneSurrogateAndNamesItsPlace(t *testing.T) {
 	doc := []byte(`{"data":{"high":"a\ud800b","low":"\udfff","pair":"\ud83d\ude00","bytes":"a` + "\xff" + `b","k\udc00":"v","backslash":"\\ud800"},"items":["\uD800\uD800"]}`)
 	text, err := render.YAML(doc)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestALoneSurrogateBecomesTheReplacementCharacterAndItsPlaceIsNamed(t *testi
 	require.Equal(t, []string{"/data/high", "/data/low", "/data/bytes", "/data/k\uFFFD", "/items/0"}, render.Replaced(doc))
 }
 
-func TestAValueThatYAMLCannotHoldIsAnErrorThatNamesThePlace(t *testing.T) {
+func TestTheErrorOfAValueThatYAMLCannotHoldNamesItsPlace(t *testing.T) {
 	_, err := render.YAML([]byte(`{"spec":{"\ud800":1,"\ud801":2}}`))
 	require.ErrorContains(t, err, "/spec/\uFFFD is there twice")
 	_, err = render.YAML([]byte(`{"spec":{"n":[1e400]}}`))
@@ -110,7 +110,7 @@ func TestAValueThatYAMLCannotHoldIsAnErrorThatNamesThePlace(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestJSONStaysTheSameValueAndSteersNoTerminal(t *testing.T) {
+func TestJSONKeepsTheValueAndControlsNoTerminal(t *testing.T) {
 	for _, r := range awkward() {
 		doc := []byte(fmt.Sprintf("{\n  %q: \"a\xff\"\n}", "k"))
 		doc = append(doc[:len(doc)-1], marshal(t, map[string]any{"v": "a" + string(r) + "b", "k" + string(r): 1})...)
@@ -123,13 +123,13 @@ func TestJSONStaysTheSameValueAndSteersNoTerminal(t *testing.T) {
 	require.Equal(t, plain, render.JSON(plain))
 }
 
-func TestALineShowsWhatCannotBePrinted(t *testing.T) {
+func TestLineEscapesUnprintableCharacters(t *testing.T) {
 	require.Equal(t, `a\u001b[31m\u000a\u009b\u202e é`, render.Line("a\x1b[31m\n\u009b\u202e é"))
 	require.Equal(t, "a\x1b\n"+`\u0007\u202e`, render.Cell("a\x1b\n\x07\u202e"))
 	require.Equal(t, "a\n\tb"+`\u001b\u000d`, render.Terminal("a\n\tb\x1b\r"))
 }
 
-func TestALongLineLosesItsMiddle(t *testing.T) {
+func TestShortCutsTheMiddleOfALongLine(t *testing.T) {
 	text := "unknown command " + strings.Repeat("x", 100_000) + "\nSee 'replay --help' for usage"
 	short := render.Short(text)
 	require.Less(t, len(short), 4000)

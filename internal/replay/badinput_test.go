@@ -14,13 +14,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
-// hostile are texts that nobody means, by what is wrong with them.
+// hostile holds invalid texts, by what is wrong with them.
 var hostile = map[string]string{
 	"steers a terminal": "a\x1b[31mred\x07\r\n\u202ecod\u2066\xff",
 	"1 MiB":             strings.Repeat("x", 1<<20),
 }
 
-// takers are calls that take a text, in place of the @.
+// takers are calls with a text in place of the @.
 var takers = []string{
 	"log -A --since @", "log -A --until @", "log -A --around @", "log -A --around now --within @", "log -A --limit @", "log -A -f --tail @",
 	"log -A --since seq:1 --path @", "log -A --since seq:1 --ignore @ --limit 1", "log -A --since seq:1 --manager @", "log -A --type @", "log -A --only @",
@@ -38,7 +38,7 @@ var takers = []string{
 	"completion @", "@", "snapshot -n @ --format json", "snapshot --at @",
 }
 
-// called gives the answer to a call with a text in place of its @.
+// called returns the answer to a call with a text in place of its @.
 func (b *book) called(t *testing.T, call, text string) answer {
 	t.Helper()
 	args := strings.Fields(call)
@@ -48,7 +48,7 @@ func (b *book) called(t *testing.T, call, text string) answer {
 	return b.replayed(t, args...)
 }
 
-// requireReadable fails if the answer steers a terminal, fills it, or speaks of the program's insides.
+// requireReadable fails if the answer controls a terminal, fills it, or mentions the program's internals.
 func requireReadable(t *testing.T, got answer) {
 	t.Helper()
 	require.NotContains(t, got.err, "strconv.")
@@ -63,7 +63,7 @@ func requireReadable(t *testing.T, got answer) {
 	}
 }
 
-func TestHostileTextsGetAShortAnswerThatSteersNoTerminal(t *testing.T) {
+func TestHostileTextsGetAShortAnswerThatControlsNoTerminal(t *testing.T) {
 	b := story(t)
 	for _, call := range takers {
 		for what, text := range hostile {
@@ -79,7 +79,7 @@ func TestHostileTextsGetAShortAnswerThatSteersNoTerminal(t *testing.T) {
 	}
 }
 
-func TestAnEmptyTextIsNotTakenForNoFlag(t *testing.T) {
+func TestAnEmptyValueIsNotTheSameAsNoFlag(t *testing.T) {
 	b := story(t)
 	for _, call := range []string{
 		"log -A --since @", "log -A --until @", "log -A --around @", "log -A --around now --within @", "log -A --path @", "log -A --manager @", "log -A --type @",
@@ -93,14 +93,14 @@ func TestAnEmptyTextIsNotTakenForNoFlag(t *testing.T) {
 	}
 }
 
-// asked are calls that read, one for each command at least.
+// asked are calls that read the record, at least one for each command.
 var asked = []string{
 	"log -A --since seq:1", "log -A --around now", "log -A --limit 3", "log deployment/web -n shop", "log deployment/web -n shop --owned", "log -A --since seq:1 -l app=web",
 	"log -A --since seq:1 --index owner=00000000-0000-0000-0000-000000000000", "story deployment/web -n shop", "blame deployment/web -n shop", "get deployments -A",
 	"get deployment/web -n shop --last", "describe deployment/web -n shop", "diff -A --from seq:1", "coverage", "coverage --incomplete", "verify", "verify --head 1:" + strings.Repeat("0", 64), "snapshot --format json",
 }
 
-func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
+func TestCommandsReportAnEmptyRecord(t *testing.T) {
 	empty := pgtest.New(t, pgtest.EmptyRecord)
 	b := bookOf(t, empty)
 	for _, call := range asked {
@@ -114,7 +114,7 @@ func TestAnEmptyRecordIsSaidToBeEmpty(t *testing.T) {
 	require.Contains(t, got.out, ":4\n")
 }
 
-func TestARecordThatBeginsWithAGapAnswers(t *testing.T) {
+func TestARecordThatBeginsWithAGapCanBeRead(t *testing.T) {
 	b := newBook(t)
 	b.interrupted("deployments", "forbidden", "no right")
 	b.at("12:05")
@@ -128,13 +128,13 @@ func TestARecordThatBeginsWithAGapAnswers(t *testing.T) {
 			require.Regexp(t, `(?m)^(error: |Error from server)`, got.err, call)
 		}
 	}
-	require.Contains(t, b.called(t, "blame deployment/web -n shop", "").out, "before the record", "a list showed it")
+	require.Contains(t, b.called(t, "blame deployment/web -n shop", "").out, "before the record", "a list showed the object")
 	require.Contains(t, b.called(t, "log deployment/web -n shop -v", "").out, "found by a list after a gap")
 	require.Contains(t, b.called(t, "coverage deployments --incomplete", "").out, "forbidden: no right")
 }
 
-func TestAnObjectThatIsMadeAgainUnderItsNameHasTwoLives(t *testing.T) {
-	b := story(t) // web is deleted by seq 10, and made again by seq 11
+func TestARecreatedObjectHasTwoLives(t *testing.T) {
+	b := story(t) // seq 10 deletes web, and seq 11 creates it again
 	log := b.called(t, "log deployment/web -n shop", "").out
 	require.Contains(t, log, "uid "+webUID)
 	require.Contains(t, log, "uid "+secondUID)
@@ -145,11 +145,11 @@ func TestAnObjectThatIsMadeAgainUnderItsNameHasTwoLives(t *testing.T) {
 	require.Contains(t, b.called(t, "blame deployment/web -n shop --at seq:9", "").out, webUID)
 	require.Contains(t, b.called(t, "get deployment/web -n shop --at seq:10", "").err, "deleted at 2026-03-10T12:07:00Z, by seq:10")
 	require.Contains(t, b.called(t, "get deployment/web -n shop --at seq:10 --last -o yaml", "").out, webUID)
-	require.Contains(t, b.called(t, "get deployment/web -n shop --last -o yaml", "").out, secondUID, "it is alive")
+	require.Contains(t, b.called(t, "get deployment/web -n shop --last -o yaml", "").out, secondUID, "the second life goes on")
 	require.Contains(t, b.called(t, "diff -n shop --from seq:9 --to seq:11", "").out, "recreated")
 }
 
-func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
+func TestAMissingOwnerOwnsNothing(t *testing.T) {
 	b := story(t)
 	got := b.called(t, "log -A --since seq:1 --index owner=99999999-0000-4000-8000-000000000000", "")
 	require.Zero(t, got.code)
@@ -164,7 +164,7 @@ func TestAnOwnerThatNeverWasOwnsNothing(t *testing.T) {
 	require.Contains(t, b.called(t, "log configmap/orphan -n shop --owned", "").out, "created")
 }
 
-func TestAnObjectOfANamespaceThatIsGoneIsReportedAsDeleted(t *testing.T) {
+func TestAnObjectInADeletedNamespaceIsReportedAsDeleted(t *testing.T) {
 	b := bookOf(t, pgtest.New(t, scenetest.Record))
 	pod := strings.TrimSpace(b.called(t, "get pods -n legacy --at seq:700 -o name", "").out)
 	require.True(t, strings.HasPrefix(pod, "pod/old-"), pod)
@@ -179,7 +179,7 @@ func TestAnObjectOfANamespaceThatIsGoneIsReportedAsDeleted(t *testing.T) {
 		require.Contains(t, b.called(t, call, "").err, want, call)
 	}
 	around := b.called(t, "log -n shop --around rv:604 --within 1s -q", "").out
-	require.Contains(t, around, "13:18:37", "the instant is that of the version")
+	require.Contains(t, around, "13:18:37", "the instant is the time of the version")
 	managers := b.called(t, "log -n shop --since seq:1 --manager !kube*", "").err
 	require.Contains(t, managers, `no recent version has --manager "!kube*"`)
 	require.True(t, slices.ContainsFunc(strings.Split(managers, "\n"), func(line string) bool { return strings.HasPrefix(line, "Note: nothing") }))

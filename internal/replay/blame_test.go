@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blamed gives the line of a blame that ends as a text does.
+// blamed returns the line of a blame that ends with a text.
 func blamed(t *testing.T, out, end string) string {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -33,19 +33,19 @@ func TestBlameNamesTheVersionTimeAndManagerOfEachLine(t *testing.T) {
 
 	yaml := b.replayed(t, "get", "deployment/web", "-n", "shop", "-o", "yaml", "--at", fmt.Sprint("seq:", undone+1))
 	require.Zero(t, yaml.code, yaml.err)
-	require.Equal(t, strings.Count(yaml.out, "\n"), strings.Count(got.out, "\n"), "its lines are those of get")
+	require.Equal(t, strings.Count(yaml.out, "\n"), strings.Count(got.out, "\n"), "blame has the same lines as get")
 	whole := b.replayed(t, "blame", "deployment/web", "-n", "shop", "--show-managed-fields")
 	require.Contains(t, whole.out, "managedFields:")
 }
 
-func TestBlameSaysWhatWasThereBeforeTheRecord(t *testing.T) {
+func TestBlameMarksLinesFromBeforeTheRecord(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "blame", "node", "node-000", "--utc")
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `^ *\d+ [ ~]2026-\S+ \S+  before the record  +kind: Node\n$`, blamed(t, got.out, "kind: Node"))
 }
 
-func TestBlameInJSONHasAllThatIsKnown(t *testing.T) {
+func TestBlameInJSONHasAllFields(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "blame", "configmap/settings", "-n", "shop", "-o", "json")
 	require.Zero(t, got.code, got.err)
@@ -59,14 +59,14 @@ func TestBlameInJSONHasAllThatIsKnown(t *testing.T) {
 	require.Equal(t, "kind: ConfigMap by kubectl-client-side-apply", found["/kind"])
 }
 
-// endSeq is the delta that deleted the Job migrate.
+// endSeq returns the seq of the delta that deleted the Job migrate.
 func endSeq(t *testing.T, b *book) (seq int64) {
 	t.Helper()
 	require.NoError(t, b.DB.Connect(t).QueryRow(t.Context(), `SELECT max(seq) FROM kuberewind.deltas WHERE kind = 'Job' AND name = 'migrate' AND type = 'Deleted'`).Scan(&seq))
 	return seq
 }
 
-func TestAnObjectThatIsGoneSaysWhenItWentAndWhatShowsIt(t *testing.T) {
+func TestTheErrorOfADeletedObjectNamesTheTimeAndTheCommandForItsLastState(t *testing.T) {
 	b := newScene(t)
 	seq := endSeq(t, b)
 	for _, command := range []string{"get job migrate", "get jobs/migrate", "blame job/migrate"} {
@@ -83,10 +83,10 @@ func TestAnObjectThatIsGoneSaysWhenItWentAndWhatShowsIt(t *testing.T) {
 
 	before := b.replayed(t, "get", "job", "migrate", "-n", "shop", "--at", "seq:3")
 	require.Equal(t, 1, before.code)
-	require.NotContains(t, before.err, "deleted at", "it had not been made")
+	require.NotContains(t, before.err, "deleted at", "the object did not exist yet")
 }
 
-func TestTheLastStateOfAnObjectThatLivesIsThatOfTheInstant(t *testing.T) {
+func TestLastShowsALivingObjectAtTheInstant(t *testing.T) {
 	b := newScene(t)
 	require.Equal(t, b.replayed(t, "get", "cm/settings", "-n", "shop", "-o", "yaml").out, b.replayed(t, "get", "cm/settings", "-n", "shop", "-o", "yaml", "--last").out)
 	for args, want := range map[string]string{

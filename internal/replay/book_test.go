@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// book is a record whose objects say who wrote them. Its clock shows minutes of one day.
+// book is a record whose objects name their writers. Its clock shows minutes of one day.
 type book struct {
 	*booktest.Book
 	t testing.TB
@@ -36,7 +36,7 @@ func newBook(t testing.TB) *book {
 	return &book{t: t, Book: booktest.New(t, booktest.Options{Streams: bookStreams, Config: config})}
 }
 
-// bookOf is a record that is there already.
+// bookOf returns a book of an existing record.
 func bookOf(t testing.TB, db *pgtest.Database) *book {
 	return &book{t: t, Book: &booktest.Book{DB: db}}
 }
@@ -49,23 +49,23 @@ func (b *book) at(clock string) {
 	b.Now = time.Date(noon.Year(), noon.Month(), noon.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
 }
 
-// object makes the next version of one. fields are what follows its metadata, such as "spec":{}.
+// object makes the next version of an object. fields follow its metadata, such as "spec":{}.
 func (b *book) object(stream, namespace, name, uid, by, metadata, fields string) *booktest.Object {
 	b.t.Helper()
 	manager, subresource, _ := strings.Cut(by, "/")
-	// It owns all that it can have written: atomic members have no fields below them.
+	// The manager owns all fields that it can have written: atomic members have no fields below them.
 	metadata += fmt.Sprintf(`"managedFields":[{"manager":%q,"operation":"Update","subresource":%q,"time":%q,"fieldsType":"FieldsV1","fieldsV1":%s}],`,
 		manager, subresource, b.Now.Format(time.RFC3339), `{"f:data":{},"f:metadata":{"f:labels":{}},"f:spec":{}}`)
 	return b.Next(stream, namespace, name, uid, metadata, fields)
 }
 
-// write commits one delta of a watch.
+// write commits one delta from a watch.
 func (b *book) write(kind delta.Type, stream string, o *booktest.Object) {
 	b.t.Helper()
 	b.Commit(b.Item(stream, kind, delta.SourceWatch, o))
 }
 
-// listed commits a list. marker counts what it showed.
+// listed commits a list. marker has the counts of its changes.
 func (b *book) listed(stream string, cause delta.Cause, source delta.Source, marker delta.Marker, items ...postgres.Item) {
 	b.t.Helper()
 	end := b.Listed(stream, cause, source)
@@ -74,7 +74,7 @@ func (b *book) listed(stream string, cause delta.Cause, source delta.Source, mar
 	b.Commit(append(items, end)...)
 }
 
-// interrupted commits a gap that begins, with what the server said.
+// interrupted commits the beginning of a gap, with the server's message.
 func (b *book) interrupted(stream string, cause delta.Cause, detail string) {
 	b.t.Helper()
 	begin := b.Interrupted(stream, cause)
@@ -97,7 +97,7 @@ func (b *book) web(uid, by string, replicas int, image, metadata string) *bookte
 		`,"spec":{"replicas":%d,"template":{"spec":{"containers":[{"name":"log","image":"log:1"},{"name":"web","image":%q}]}}}`, replicas, image))
 }
 
-// story is a quarter of an hour with most of what can happen.
+// story returns the record of a quarter of an hour with most kinds of changes.
 func story(t testing.TB) *book {
 	t.Helper()
 	b := newBook(t)
@@ -145,13 +145,13 @@ func story(t testing.TB) *book {
 	return b
 }
 
-// answer is what a call of the program gave.
+// answer is the output and exit code of a call of the program.
 type answer struct {
 	code     int
 	out, err string
 }
 
-// replayed calls the program on the record.
+// replayed runs the program on the record.
 func (b *book) replayed(t *testing.T, args ...string) answer {
 	t.Helper()
 	return b.replayedAs(t, b.DB.URL(), args...)
@@ -165,7 +165,7 @@ func (b *book) replayedAs(t *testing.T, url string, args ...string) answer {
 	return answer{code: code, out: out.String(), err: errOut.String()}
 }
 
-// docOf is an object in canonical form.
+// docOf returns an object in canonical form.
 func docOf(t testing.TB, text string) patch.Doc {
 	t.Helper()
 	doc, err := patch.Canonical([]byte(text))

@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
 )
 
-func TestCoverageSaysWhatIsMissingAndWhy(t *testing.T) {
+func TestCoverageShowsMissingRangesAndTheirCause(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "coverage", "--utc", "configmaps,secrets", "--until", "2026-03-10T12:20:30Z")
 	require.Zero(t, got.code, got.err)
@@ -41,10 +41,10 @@ Pause from 2026-03-10T12:12:00.000Z to 2026-03-10T12:20:00.000Z, after seq 14: t
 	require.Contains(t, b.replayed(t, "coverage", "secrets", "-o", "wide").out, "stopped: no recorder has written since")
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "--since", "2026-03-10T12:11:00Z").code)
 	require.Zero(t, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets").code)
-	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets", "--until", "now").code, "the record ends before")
+	require.Equal(t, 1, b.replayed(t, "coverage", "--fail-if-incomplete", "secrets", "--until", "now").code, "the record ends before now")
 }
 
-func TestCoverageInJSONHasTheNumbersOfTheTable(t *testing.T) {
+func TestCoverageInJSONHasTheSameNumbersAsTheTable(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "coverage", "-o", "json")
 	var r coverage.Report
@@ -73,7 +73,7 @@ func TestCoverageInJSONHasTheNumbersOfTheTable(t *testing.T) {
 	require.Less(t, len(holes.Resources), len(r.Resources))
 }
 
-func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
+func TestCoverageExplainsWhyATypeIsNotRecorded(t *testing.T) {
 	h := newHarbour(t)
 	require.NoError(t, h.Sink.RecordServer(t.Context(), "/api", []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
 		{"metadata":{"name":""},"versions":[{"version":"v1","resources":[
@@ -101,7 +101,7 @@ func TestCoverageOfATypeThatIsNotRecordedSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTheVerdictOfCoverageHasTheColourOfWhatItSays(t *testing.T) {
+func TestTheVerdictOfCoverageIsColoured(t *testing.T) {
 	b := story(t)
 	require.Contains(t, b.replayed(t, "coverage", "--color", "always").out, "\x1b[31mNot complete: 1 of 4 resources with gaps")
 	require.Contains(t, b.replayed(t, "coverage", "secrets", "--color", "always").out, "\x1b[32mComplete")

@@ -12,10 +12,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane/binaries"
 )
 
-// inBadRollout is in the middle of the rollout that fails, ten seconds after it began.
+// inBadRollout is an instant during the failing rollout, ten seconds after its start.
 const inBadRollout = "2026-11-25T13:18:07Z"
 
-// kubectlPath is the real kubectl.
+// kubectlPath returns the path of the real kubectl.
 func kubectlPath(t *testing.T) string {
 	t.Helper()
 	dir, err := binaries.Find(binaries.Kubectl)
@@ -23,7 +23,7 @@ func kubectlPath(t *testing.T) string {
 	return filepath.Join(dir, binaries.Kubectl)
 }
 
-// kubectl runs the real one at an instant.
+// kubectl runs the real kubectl at an instant.
 func (b *book) kubectl(t *testing.T, at string, args ...string) answer {
 	t.Helper()
 	return b.asked(t, append([]string{"exec", "--at", at, "--", kubectlPath(t)}, args...)...)
@@ -31,10 +31,10 @@ func (b *book) kubectl(t *testing.T, at string, args ...string) answer {
 
 var agesShown = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
 
-// withoutAges is a description without ages, and without the spaces that depend on them.
+// withoutAges returns a description without ages, and without the spaces that depend on them.
 func withoutAges(text string) string { return unpadded(agesShown.ReplaceAllString(text, "AGE")) }
 
-// everyType are the types that the scene has on record. Events have a second name, which is not.
+// everyType returns the types that the scene has on record. It omits the second name of Events, which is not recorded.
 func (b *book) everyType(t *testing.T) string {
 	t.Helper()
 	got := b.kubectl(t, inBadRollout, "api-resources", "--verbs=list", "-o", "name")
@@ -44,7 +44,7 @@ func (b *book) everyType(t *testing.T) string {
 	return strings.Join(types, ",")
 }
 
-func TestDescribeShowsWhatKubectlShowsButForAges(t *testing.T) {
+func TestDescribeEqualsKubectlExceptForAges(t *testing.T) {
 	b := newScene(t)
 	folders(t)
 	_, end := b.serve(t)
@@ -69,7 +69,7 @@ func TestDescribeShowsWhatKubectlShowsButForAges(t *testing.T) {
 
 var timesShown = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} \w+)`)
 
-// ages are the ages of a description, in order.
+// ages returns the ages of a description, in order.
 func ages(text string) (all []time.Duration) {
 	for _, shown := range agesShown.FindAllString(timesShown.ReplaceAllString(text, "TIME"), -1) {
 		if age, err := time.ParseDuration(shown); err == nil {
@@ -79,8 +79,9 @@ func ages(text string) (all []time.Duration) {
 	return all
 }
 
-// TestKubectlCountsAgesUpToTheInstantIfTimesAreShifted is about every object of the scene: so describe moves each time that has to be moved.
-func TestKubectlCountsAgesUpToTheInstantIfTimesAreShifted(t *testing.T) {
+// TestKubectlShowsAgesAtTheInstantIfTimesAreShifted describes every object of the scene. So it finds each time that describe
+// must shift.
+func TestKubectlShowsAgesAtTheInstantIfTimesAreShifted(t *testing.T) {
 	b := newScene(t)
 	folders(t)
 	_, end := b.serve(t)
@@ -98,7 +99,7 @@ func TestKubectlCountsAgesUpToTheInstantIfTimesAreShifted(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestDescribeCountsAgesUpToTheInstant(t *testing.T) {
+func TestDescribeShowsAgesAtTheInstant(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "describe", "deployment/web", "-n", "shop", "--at", inBadRollout)
 	require.Zero(t, got.code, got.err)
@@ -110,21 +111,21 @@ func TestDescribeCountsAgesUpToTheInstant(t *testing.T) {
   Normal  ScalingReplicaSet  10s    deployment-controller  Scaled up replica set web-5798c68678 from 0 to 2
 `)
 	got = b.replayed(t, "describe", "pod", "web-5798c68678-dxd68", "-n", "shop", "--at", inBadRollout)
-	require.Contains(t, got.out, "Normal   Scheduled  9s ", "which has microseconds")
-	require.Regexp(t, `Start Time: +Wed, 25 Nov 2026 1\d:\d7:57 `, got.out, "a time is the recorded one")
+	require.Contains(t, got.out, "Normal   Scheduled  9s ", "a time with microseconds")
+	require.Regexp(t, `Start Time: +Wed, 25 Nov 2026 1\d:\d7:57 `, got.out, "a time is the recorded time")
 	got = b.replayed(t, "describe", "node", "node-001", "--at", inBadRollout)
 	require.Regexp(t, `web-5798c68678-dxd68 .* 10s\n`, got.out)
 	require.Regexp(t, `FailedGetResourceMetric +10s \(x4 over 55s\) `, b.replayed(t, "describe", "hpa", "ledger", "-n", "billing", "--at", inBadRollout).out)
-	require.Contains(t, b.replayed(t, "describe", "events", "-n", "shop", "--at", inBadRollout).out, "Event Time:       2026-11-25T13:15:52.187494Z", "an Event's own times are times")
+	require.Contains(t, b.replayed(t, "describe", "events", "-n", "shop", "--at", inBadRollout).out, "Event Time:       2026-11-25T13:15:52.187494Z", "describe prints an Event's own times as times")
 
-	const ending = "2026-11-25T13:17:57.446Z" // a Pod is to end half a second later
+	const ending = "2026-11-25T13:17:57.446Z" // the deletion time of a Pod is half a second later
 	terminating := b.replayed(t, "get", "pods", "-n", "shop", "-o", `jsonpath={.items[?(@.metadata.deletionTimestamp)].metadata.name}`, "--at", ending).out
 	require.NotEmpty(t, terminating)
 	got = b.replayed(t, "describe", "pod", strings.Fields(terminating)[0], "-n", "shop", "--at", ending)
 	require.Regexp(t, `Terminating \(lasts (0s|<invalid>)\)`, got.out)
 }
 
-func TestDescribeSaysWhatIsMissing(t *testing.T) {
+func TestDescribeNotesMissingParts(t *testing.T) {
 	b := newScene(t)
 	for call, want := range map[string]string{
 		"job/migrate -n shop": `jobs.batch "migrate" not found: deleted at 2026-11-25T13:22:47.174Z, by seq:768; "replay get jobs.batch/migrate -n shop --last" shows its last state`,

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-func TestADiffSaysWhatCameWhatWentAndWhatChanged(t *testing.T) {
+func TestDiffShowsAddedRemovedAndChangedObjects(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "diff", "-A", "--from", "2026-03-10T12:04:30Z")
 	require.Equal(t, 1, got.code, got.err)
@@ -33,7 +33,7 @@ func TestADiffSaysWhatCameWhatWentAndWhatChanged(t *testing.T) {
 	require.Contains(t, got.err, "--from now is later than --to 2026-03-10T12:04:30Z")
 }
 
-func TestADiffIsOfWhatIsAskedFor(t *testing.T) {
+func TestDiffShowsOnlyTheRequestedObjects(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
 		"deployments -n shop --from seq:3 --to seq:5":            "~ deployments.apps shop/web\n",
@@ -62,19 +62,19 @@ func TestADiffIsOfWhatIsAskedFor(t *testing.T) {
 	require.Contains(t, b.replayed(t, "diff", "-A", "--from", "seq:14", "--to", "2026-03-10T12:15:00Z").err, "no recorder ran from")
 }
 
-func TestADiffOfManyNamesIsOfTheseNames(t *testing.T) {
+func TestDiffOfManyNamesShowsOnlyTheseNames(t *testing.T) {
 	b := story(t)
 	args := []string{"diff", "-o", "name", "-n", "shop", "--from", "seq:3", "configmaps", "settings"}
 	for n := range resource.MaxNames {
 		args = append(args, fmt.Sprintf("none-%d", n))
 	}
 	got := b.replayed(t, args...)
-	require.Equal(t, "~ configmaps shop/settings\n", got.out, "and not what else there is of the type")
+	require.Equal(t, "~ configmaps shop/settings\n", got.out, "diff does not show other objects of the type")
 	require.Equal(t, 2, got.code)
 	require.Equal(t, resource.MaxNames, strings.Count(got.err, "did not exist at either instant"), got.err)
 }
 
-func TestADiffIsWrittenInEachForm(t *testing.T) {
+func TestDiffHasEachOutputForm(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "diff", "-n", "shop", "--from", "seq:3", "--to", "seq:5", "-u")
 	require.Equal(t, `--- a/deployments.apps/shop/web	rv 103
@@ -116,7 +116,7 @@ total              3       2         1
 	require.Equal(t, "/spec/replicas", d.Changes[0].Pointer)
 }
 
-func TestTroubleOfADiffIsNotADifference(t *testing.T) {
+func TestAFailedDiffHasAnotherExitCodeThanADifference(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
 		"-A":                                   "name the first instant",
@@ -145,7 +145,7 @@ func TestTroubleOfADiffIsNotADifference(t *testing.T) {
 	}
 }
 
-func TestADiffFromBeforeTheRecordIsFromItsFirstInstant(t *testing.T) {
+func TestDiffFromBeforeTheRecordBeginsAtItsFirstInstant(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "diff", "-A", "--from", "2020-01-01")
 	require.Equal(t, 1, got.code)
@@ -153,7 +153,7 @@ func TestADiffFromBeforeTheRecordIsFromItsFirstInstant(t *testing.T) {
 	require.Equal(t, b.replayed(t, "diff", "-A", "--from", "seq:1").out, got.out)
 }
 
-func TestADiffHasTheFiltersOfTheLog(t *testing.T) {
+func TestDiffHasTheFiltersOfLog(t *testing.T) {
 	b := newScene(t)
 	scaled, _ := seqs(t, b.replayed(t, "log", "deployment/web", "-n", "shop", "--path", "spec.replicas", "-o", "json").out)
 	diff := func(code int, args ...string) string {
@@ -170,14 +170,14 @@ func TestADiffHasTheFiltersOfTheLog(t *testing.T) {
 	require.Regexp(t, `(?m)^-- \d+ more: \d+ Events, .*; -v shows them$`, folded)
 	require.Equal(t, all, diff(1, "-v"))
 	require.Contains(t, diff(1, "--events"), "+ Event ")
-	require.Contains(t, diff(1, "events", "--verbose=false"), "+ Event ", "what is asked for is shown")
+	require.Contains(t, diff(1, "events", "--verbose=false"), "+ Event ", "a named type is shown")
 	require.NotContains(t, diff(1, "--only", "spec"), "status.")
 	require.Regexp(t, `(?m)^~ Deployment shop/web\n    spec.replicas 3 → 5\n`, diff(1, "deployments", "--path", "spec.replicas"))
 	require.Regexp(t, `^-- \d+ more: .*\n$`, diff(0, "nodes", "--only", "spec", "--ignore", "metadata", "--ignore", "spec"))
 	require.Regexp(t, `^\+ Pod shop/web-`, diff(1, "pods", "--index", "label=app=web", "-o", "text"))
 }
 
-func TestAPathThatNothingOfADiffHasGetsWhatWasPerhapsMeant(t *testing.T) {
+func TestDiffSuggestsAPathIfNoObjectHasThePath(t *testing.T) {
 	b := story(t)
 	for path, want := range map[string]string{
 		"spec.replicaz": `Note: no version in this scope has --path "spec.replicaz"; did you mean spec.replicas?`,

@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// harbour is a record with Pods and a custom resource whose definition changes and goes.
+// harbour is a record with Pods and a custom resource whose definition changes and is deleted.
 type harbour struct{ *book }
 
 var harbourResources = []postgres.StreamSpec{
@@ -29,7 +29,7 @@ var harbourResources = []postgres.StreamSpec{
 	{Group: "example.com", Resource: "widgets", Kind: "Widget", Version: "v1", Namespaced: true},
 }
 
-// is writes one delta of an object, of which text is what follows its uid and resource version.
+// is writes one delta of an object. text follows its uid and resource version.
 func (h *harbour) is(kind delta.Type, resource, name, uid, apiVersion, text string) {
 	h.t.Helper()
 	h.RV++
@@ -118,7 +118,7 @@ func newHarbour(t *testing.T) *harbour {
 	return h
 }
 
-// at is an instant on the day of the book.
+// at returns an instant on the day of the book.
 func at(clock string) string { return "2026-03-10T" + clock + ":00Z" }
 
 func TestGetShowsAnInstantAsKubectlWouldHaveShownIt(t *testing.T) {
@@ -149,7 +149,7 @@ func TestGetShowsAnInstantAsKubectlWouldHaveShownIt(t *testing.T) {
 	}
 }
 
-// unpadded is a table whose columns are as wide as they are.
+// unpadded returns a table without padding.
 func unpadded(table string) string {
 	var lines []string
 	for line := range strings.SplitSeq(table, "\n") {
@@ -158,7 +158,7 @@ func unpadded(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestTheErrorOfAQuestionSaysWhatToDo(t *testing.T) {
+func TestAnErrorSaysWhatToDo(t *testing.T) {
 	h := newHarbour(t)
 	for _, c := range []struct{ question, want string }{
 		{"pods --at soon", "a time before now (10m, 2d12h ago), Unix seconds, seq:N, rv:N or now"},
@@ -189,7 +189,7 @@ func TestTheErrorOfAQuestionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestADamagedObjectIsNamedAndTheOthersAreShown(t *testing.T) {
+func TestGetNamesADamagedObjectAndShowsTheOthers(t *testing.T) {
 	h := newHarbour(t)
 	var seq int64
 	require.NoError(t, h.DB.Pool(t).QueryRow(t.Context(), `UPDATE kuberewind.deltas_data SET object = replace(object::text, 'worker-1', 'worker-9')::json
@@ -200,17 +200,17 @@ func TestADamagedObjectIsNamedAndTheOthersAreShown(t *testing.T) {
 	require.Contains(t, got.err, fmt.Sprintf("seq %d of pods shop/web is damaged", seq))
 	got = h.replayed(t, "get", "pods", "web", "-n", "shop", "--at", at("12:04"))
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, fmt.Sprintf("seq %d", seq), "not that it was not there")
+	require.Contains(t, got.err, fmt.Sprintf("seq %d", seq), "the error does not say that the object did not exist")
 	got = h.replayed(t, "get", "pods", "-n", "shop", "-o", "name", "--at", "now")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, "pod/other\npod/web\n", got.out, "its second life is whole")
+	require.Equal(t, "pod/other\npod/web\n", got.out, "the second life is not damaged")
 	got = h.replayed(t, "snapshot", "--at", at("12:04"), "--format", "json")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.out, otherUID)
 	require.NotContains(t, got.out, podUID)
 }
 
-func TestAnAuditorMayReadAndAStrangerLearnsWhatIsMissing(t *testing.T) {
+func TestAnAuditorMayReadAndAnotherLoginLearnsHowToGetTheRight(t *testing.T) {
 	h := newHarbour(t)
 	got := h.replayedAs(t, h.DB.Login(t, "kuberewind_auditor"), "get", "pods", "-A", "-o", "name", "--at", at("12:04"))
 	require.Zero(t, got.code, got.err)
@@ -230,7 +230,7 @@ func TestASignalEndsACommand(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-func TestASnapshotForKubectlApplyHasWhatAnotherClusterTakes(t *testing.T) {
+func TestASnapshotForApplyFitsAnotherCluster(t *testing.T) {
 	h := newHarbour(t)
 	got := h.replayed(t, "snapshot", "--at", at("12:04"), "--for-apply")
 	require.Zero(t, got.code, got.err)
@@ -243,7 +243,7 @@ func TestASnapshotForKubectlApplyHasWhatAnotherClusterTakes(t *testing.T) {
 	require.Contains(t, got.err, "apply twice")
 }
 
-func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T) {
+func TestASnapshotOfManyNamesReportsMissingNames(t *testing.T) {
 	h := newHarbour(t)
 	args := []string{"snapshot", "-n", "shop", "--at", at("12:04"), "pods", "web"}
 	for n := range resource.MaxNames {
@@ -257,7 +257,7 @@ func TestASnapshotOfManyNamesHasTheseAndNamesThoseThatThereWereNot(t *testing.T)
 	require.Zero(t, h.replayed(t, "snapshot", "-n", "shop", "--at", at("12:04"), "pods/web").code)
 }
 
-func TestAnUnreadableKubeconfigIsIgnoredIfTheNamespaceIsGiven(t *testing.T) {
+func TestAnUnreadableKubeconfigIsIgnoredIfANamespaceIsNamed(t *testing.T) {
 	h := newHarbour(t)
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(broken, []byte("no kubeconfig"), 0o600))
@@ -276,7 +276,7 @@ func TestAnUnreadableKubeconfigIsIgnoredIfTheNamespaceIsGiven(t *testing.T) {
 	require.Contains(t, got.err, "name one with -n, or use -A")
 }
 
-func TestASnapshotSaysWhatCannotBeWritten(t *testing.T) {
+func TestASnapshotReportsObjectsThatItCannotWrite(t *testing.T) {
 	h := newHarbour(t)
 	full := t.TempDir()
 	require.Zero(t, h.replayed(t, "snapshot", "-o", full, "pods").code)

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver"
 )
 
-// create asks the server that runs for a ConfigMap, and gives the answer.
+// create requests a ConfigMap from the running server, and returns the answer.
 func (b *book) create(t *testing.T) (status int, body string) {
 	t.Helper()
 	got := b.asked(t, "kubeconfig", "--at", "seq:5")
@@ -35,7 +35,7 @@ func (b *book) create(t *testing.T) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-func TestAWriteIsRefusedAndALineOfTheFileOfIntentions(t *testing.T) {
+func TestARefusedWriteIsALineInTheFileOfIntentions(t *testing.T) {
 	b := story(t)
 	folders(t)
 	name := filepath.Join(t.TempDir(), "intentions")
@@ -62,7 +62,7 @@ func TestAWriteIsRefusedAndALineOfTheFileOfIntentions(t *testing.T) {
 	}
 }
 
-func TestAProgramWithAServerOfItsOwnHasAFileOfIntentions(t *testing.T) {
+func TestAServerThatExecStartsWritesTheFileOfIntentions(t *testing.T) {
 	b := story(t)
 	folders(t)
 	name := filepath.Join(t.TempDir(), "intentions")
@@ -98,8 +98,8 @@ func TestAProgramWithAServerOfItsOwnHasAFileOfIntentions(t *testing.T) {
 	require.Zero(t, end())
 }
 
-// TestAnIntentionThatCannotBeWrittenIsAnErrorForItsClient has a pipe whose reader has left.
-func TestAnIntentionThatCannotBeWrittenIsAnErrorForItsClient(t *testing.T) {
+// TestAClientGetsAnErrorIfItsIntentionCannotBeWritten writes to a pipe whose reader has closed it.
+func TestAClientGetsAnErrorIfItsIntentionCannotBeWritten(t *testing.T) {
 	b := story(t)
 	folders(t)
 	name := filepath.Join(t.TempDir(), "pipe")
@@ -115,7 +115,7 @@ func TestAnIntentionThatCannotBeWrittenIsAnErrorForItsClient(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.Contains(t, body, "the file of intentions "+name+" cannot be written")
 	}
-	require.NotZero(t, end(), "what is left cannot be written")
+	require.NotZero(t, end(), "the remaining lines cannot be written")
 
 	got := b.asked(t, "serve", "--intentions", filepath.Join(name, "none"))
 	require.Equal(t, 1, got.code)

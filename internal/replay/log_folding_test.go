@@ -17,14 +17,14 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
-// newScene is the recording of the scene, in a database of its own.
+// newScene returns the recording of the scene, in its own database.
 func newScene(t *testing.T) *book {
 	t.Helper()
 	b := bookOf(t, pgtest.New(t, scenetest.Record))
 	return b
 }
 
-// entriesOf counts the deltas that a log in JSON holds.
+// entriesOf counts the deltas of a log in JSON.
 func entriesOf(t *testing.T, out string) (n int) {
 	t.Helper()
 	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
@@ -42,7 +42,7 @@ var (
 	entryLine = regexp.MustCompile(`(?m)^[ ~]\d\S+  (Added|Updated|Deleted|Sync) `)
 )
 
-func TestShownAndFoldedEntriesAreAllDeltas(t *testing.T) {
+func TestShownAndFoldedEntriesAddUpToAllDeltas(t *testing.T) {
 	b := newScene(t)
 	for _, args := range []string{"-A", "-n shop deployments,replicasets,pods", "pods -A --only status", "-A --events --only spec",
 		"-n kube-system --ignore metadata.annotations", "-n shop -l app=web", "deployment/web -n shop -v", "-A --index node=node-002 --type Updated"} {
@@ -84,7 +84,7 @@ func TestPipesAndJSONFoldNothing(t *testing.T) {
 	require.Len(t, entryLine.FindAllString(text.out, -1), all)
 }
 
-func TestTheLogSaysWhatTheServerDidInWordsOfItsOwn(t *testing.T) {
+func TestTheLogHasTextsForServerChanges(t *testing.T) {
 	b := newScene(t)
 	out := b.replayed(t, "log", "-A", "--since", "seq:1", "--utc", "-v").out
 	for _, want := range []string{
@@ -99,8 +99,8 @@ func TestTheLogSaysWhatTheServerDidInWordsOfItsOwn(t *testing.T) {
 	}
 }
 
-// A drain evicts, and an eviction is a version that changes nothing but the status.
-func TestAReaderOfTheLogSeesThatAPodWasEvicted(t *testing.T) {
+// A drain evicts Pods. An eviction is a version that changes only the status.
+func TestTheLogShowsAnEviction(t *testing.T) {
 	b := newScene(t)
 	for _, args := range []string{"log -A --since seq:1 --verbose=false", "log pods -A --since seq:1 --only spec"} {
 		got := b.replayed(t, strings.Fields(args)...)
@@ -117,7 +117,7 @@ func TestAReaderOfTheLogSeesThatAPodWasEvicted(t *testing.T) {
 	}
 }
 
-func TestTheEndOfAGracePeriodIsInTheZoneOfTheLog(t *testing.T) {
+func TestADeletionTimeHasTheZoneOfTheLog(t *testing.T) {
 	local := time.Local
 	t.Cleanup(func() { time.Local = local })
 	time.Local = time.FixedZone("", 11*60*60)
@@ -155,7 +155,7 @@ func TestAPathOfAnElementShowsOnlyRealChanges(t *testing.T) {
 	require.NotContains(t, out, "metadata.managedFields")
 }
 
-func TestALogIsOfAStretchAroundAnInstant(t *testing.T) {
+func TestAroundLimitsTheLogToATimeRange(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string][]int64{
 		"-A --around 2026-03-10T12:07:00Z --within 1m":          {8, 9, 10, 11},
@@ -172,7 +172,7 @@ func TestALogIsOfAStretchAroundAnInstant(t *testing.T) {
 	}
 }
 
-func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
+func TestOwnedShowsTheTreeOfAnObject(t *testing.T) {
 	b := newScene(t)
 	out := b.replayed(t, "log", "deployment/web", "-n", "shop", "--owned", "-o", "json").out
 	kinds := map[string]int{}
@@ -198,8 +198,8 @@ func TestALogWithWhatAnObjectOwnsIsOfThatTree(t *testing.T) {
 	}
 }
 
-// After a bad rollout, an engineer looks for these four lines.
-func TestTheNinetySecondsOfABadRolloutFitOnAScreen(t *testing.T) {
+// An engineer looks for these four lines after a bad rollout.
+func TestABadRolloutFitsOnAScreen(t *testing.T) {
 	b := newScene(t)
 	first := b.replayed(t, "log", "deployment/web", "-n", "shop", "--path", "spec.template.spec.containers[*].image", "-o", "json")
 	images, _ := seqs(t, first.out)
@@ -223,7 +223,7 @@ func TestTheNinetySecondsOfABadRolloutFitOnAScreen(t *testing.T) {
 	require.Equal(t, entriesOf(t, all.out), len(entryLine.FindAllString(got.out, -1))+more)
 }
 
-func TestAWordThatLedToNothingGetsWhatWasPerhapsMeant(t *testing.T) {
+func TestTheLogSuggestsAWordIfNothingMatches(t *testing.T) {
 	b := newScene(t)
 	for args, want := range map[string]string{
 		"deployment/web -n shop --path spec.replicaz":           `did you mean spec.replicas?`,
@@ -239,7 +239,7 @@ func TestAWordThatLedToNothingGetsWhatWasPerhapsMeant(t *testing.T) {
 	}
 }
 
-func TestAMistypedLabelGetsWhatWasPerhapsMeant(t *testing.T) {
+func TestTheLogSuggestsALabelIfNothingMatches(t *testing.T) {
 	b := newScene(t)
 	for _, args := range []string{"get pods -n shop", "diff -n shop --from seq:300", "snapshot -n shop -o -", "log -n shop --since seq:1"} {
 		got := b.replayed(t, append(strings.Fields(args), "-l", "ap=web")...)

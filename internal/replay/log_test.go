@@ -36,14 +36,14 @@ Deployment shop/web  uid 00000002-0000-4000-8000-000000000000  (life 2 of 2)
 ~2026-03-10T12:16:00.000Z  Updated  kubectl/scale             spec.replicas 2 → 4
 `
 
-func TestTheLivesOfANameAreToldApartAndReadInWords(t *testing.T) {
+func TestTheLogSeparatesTheLivesOfAName(t *testing.T) {
 	got := story(t).replayed(t, "log", "deployment/web", "-n", "shop", "--utc")
 	require.Zero(t, got.code, got.err)
-	_, got.out, _ = strings.Cut(got.out, " on\n") // since when the resource is recorded
+	_, got.out, _ = strings.Cut(got.out, " on\n") // cut the line with the beginning of the recording
 	require.Equal(t, webLog, got.out)
 }
 
-func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
+func TestTheLogOfANamespaceHasGapsAndPausesInOrder(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "log", "-n", "shop", "--utc", "--since", "2026-03-10T12:06:00Z")
 	require.Zero(t, got.code, got.err)
@@ -60,7 +60,7 @@ func TestTheLogOfANamespaceHasGapsAndPausesWhereTheyFall(t *testing.T) {
 	require.Contains(t, got.err, "the record ends at")
 }
 
-// seqs gives the seqs of a log in JSON, and the kinds of its notes.
+// seqs returns the seqs of a log in JSON, and the kinds of its notes.
 func seqs(t *testing.T, out string) (found []int64, notes []string) {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -105,7 +105,7 @@ func TestTheLogIsBoundedAndFiltered(t *testing.T) {
 		"-n shop deployments --since rv:105 --until rv:111":                 {5, 6, 10, 11},
 		"-n shop deployment/web --since rv:105 --until rv:111":              {5, 6, 10, 11},
 		"-n shop --since 2026-03-10T12:02:00Z --until 2026-03-10T12:03:00Z": {4, 5},
-		"-n shop --since 2026-03-10T12:17:00Z":                              nil, // what was caught up on had happened at 12:16
+		"-n shop --since 2026-03-10T12:17:00Z":                              nil, // the recorder caught up later on a change of 12:16
 		"-n shop --since 2026-03-10T12:15:00Z":                              {15},
 		"-n shop --since 2026-03-10T12:11:30Z --until 2026-03-10T12:15:00Z": {14},
 		"-n shop --since 2026-03-10T12:11:30Z --until 2026-03-10T12:17:00Z": {14, 15},
@@ -122,7 +122,7 @@ func TestTheLogIsBoundedAndFiltered(t *testing.T) {
 	}
 }
 
-func TestADiffOfALogIsYAMLWithoutBookkeeping(t *testing.T) {
+func TestLogDiffIsYAMLWithoutBookkeeping(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "log", "deployment/web", "-n", "shop", "--utc", "--diff", "--since", "seq:4", "--until", "seq:6")
 	require.Contains(t, got.out, `Updated  helm
@@ -140,7 +140,7 @@ func TestADiffOfALogIsYAMLWithoutBookkeeping(t *testing.T) {
 	require.Contains(t, b.replayed(t, "log", "deployment/web", "-n", "shop", "--diff", "--all-fields").out, "+  managedFields:")
 }
 
-func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidArgumentsAreRejected(t *testing.T) {
 	b := story(t)
 	for args, want := range map[string]string{
 		"log widgets -A":                     "the server doesn't have a resource type \"widgets\"",
@@ -185,7 +185,7 @@ func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
-func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
+func TestTheLogIsEmptyBeforeTheRecordBegan(t *testing.T) {
 	got := story(t).replayed(t, "log", "-A", "--since", "2020-01-01T00:00:00Z", "-o", "json")
 	require.Zero(t, got.code)
 	require.Contains(t, got.err, "the record begins at")
@@ -193,12 +193,12 @@ func TestBeforeTheRecordBeganThereIsNothingToShow(t *testing.T) {
 	require.Len(t, found, 13)
 }
 
-func TestTheBeginOfARecordingOrAGapIsALineBetweenTheDeltas(t *testing.T) {
+func TestTheLogHasALineForTheBeginningOfARecordingOrAGap(t *testing.T) {
 	b := newBook(t)
 	settings := b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"slow"}`)
 	first := b.Item("configmaps", delta.Sync, delta.SourceList, settings)
 	first.Observed = b.Now
-	b.Now = b.Now.Add(time.Millisecond) // A list ends after what it held was observed.
+	b.Now = b.Now.Add(time.Millisecond) // a list ends after the recorder observed its objects
 	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{}, first)
 	b.at("12:02")
 	b.write(delta.Updated, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{"mode":"fast"}`))
@@ -221,7 +221,7 @@ func TestTheBeginOfARecordingOrAGapIsALineBetweenTheDeltas(t *testing.T) {
 	require.Equal(t, []string{"began", "Sync", "Updated", "gap"}, kinds)
 }
 
-func TestALogOfNothingSaysSo(t *testing.T) {
+func TestAnEmptyLogHasANote(t *testing.T) {
 	got := story(t).replayed(t, "log", "-n", "nowhere", "--path", "spec.replicas", "--since", "seq:1")
 	require.Zero(t, got.code)
 	require.Contains(t, got.err, "no matching object changed in that time")
@@ -229,7 +229,7 @@ func TestALogOfNothingSaysSo(t *testing.T) {
 	require.NotContains(t, got.err, "no matching object")
 }
 
-// damage changes a row as nobody is meant to.
+// damage changes a row by SQL, which no program does.
 func (b *book) damage(sql string, args ...any) {
 	b.t.Helper()
 	conn, err := pgx.Connect(context.Background(), b.DB.URL())
@@ -240,7 +240,7 @@ func (b *book) damage(sql string, args ...any) {
 	require.EqualValues(b.t, 1, tag.RowsAffected())
 }
 
-func TestADamagedRowIsNamedAndTheRestIsShown(t *testing.T) {
+func TestTheLogNamesADamagedRowAndShowsTheRest(t *testing.T) {
 	b := story(t)
 	b.damage(`UPDATE kuberewind.deltas_data SET patch = '[{"op":"replace","path":"/spec/replicas","old":3,"value":6}]' WHERE seq = 4`)
 
@@ -266,7 +266,7 @@ func TestADamagedRowIsNamedAndTheRestIsShown(t *testing.T) {
 	require.Contains(t, got.out, "The record does not hold: ")
 }
 
-func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
+func TestAFollowedLogEndsWithAnInterrupt(t *testing.T) {
 	b := story(t)
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 	ctx, interrupt := context.WithCancelCause(t.Context())
@@ -276,7 +276,7 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 	go func() {
 		args := []string{"log", "deployments", "-n", "shop", "-f", "--since", "seq:15", "--utc", "--database", b.DB.URL()}
 		code <- Execute(ctx, "replay", args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: &errOut})
-		_ = writer.Close() // which a pipe does not refuse
+		_ = writer.Close() // closing a pipe does not fail
 	}()
 	lines := bufio.NewScanner(reader)
 	await := func(want string) {
@@ -299,7 +299,7 @@ func TestAFollowedLogGoesOnUntilItIsInterrupted(t *testing.T) {
 	require.Zero(t, <-code, errOut.String())
 }
 
-func TestTenThousandVersionsOfOneObjectStreamThrough(t *testing.T) {
+func TestTheLogStreamsTenThousandVersionsOfOneObject(t *testing.T) {
 	b := newBook(t)
 	b.listed("configmaps", "first_list", delta.SourceList, delta.Marker{})
 	const versions = 10_000
@@ -333,15 +333,15 @@ func TestTenThousandVersionsOfOneObjectStreamThrough(t *testing.T) {
 	code := Execute(t.Context(), "replay", []string{"log", "configmap/settings", "-n", "shop", "--database", b.DB.URL()},
 		genericiooptions.IOStreams{In: strings.NewReader(""), Out: counter, ErrOut: &errOut})
 	require.Zero(t, code, errOut.String())
-	require.Equal(t, versions+2, lines, "a title, and since when it is recorded")
-	require.Less(t, peak-start, versions*len(filler)/2, "all versions at once would be twice that")
+	require.Equal(t, versions+2, lines, "a title, and the beginning of the recording")
+	require.Less(t, peak-start, versions*len(filler)/2, "all versions in memory would need twice as much")
 }
 
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
-func TestAnAuditorReadsTheLogAndGetsAnErrorForTheChain(t *testing.T) {
+func TestAnAuditorReadsTheLogButNotTheChain(t *testing.T) {
 	b := story(t)
 	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "log", "deployment/web", "-n", "shop", "--utc")

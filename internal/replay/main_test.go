@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 )
 
-// TestMain is the program itself when it is called so.
+// TestMain runs the program itself if the test binary is named replay.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == env.ProgramName {
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}

@@ -25,7 +25,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/open"
 )
 
-// noDisplay is a terminal over ssh.
+// noDisplay sets the environment of a terminal over ssh.
 func noDisplay(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{"DISPLAY": "", "WAYLAND_DISPLAY": "", "USER": "ada", "SSH_CONNECTION": "192.0.2.1 50000 192.0.2.7 22"} {
@@ -33,7 +33,7 @@ func noDisplay(t *testing.T) {
 	}
 }
 
-// display has a script open files in a browser. Its argument is the name of a file.
+// display makes a script the program that opens files in a browser. The script's argument is the file name.
 func display(t *testing.T, script string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func display(t *testing.T, script string) {
 	t.Setenv("DISPLAY", ":7")
 }
 
-// newPipe is $PIPE of scripts. Its reader waits for the writer.
+// newPipe makes the pipe $PIPE of scripts. Its reader waits for the writer.
 func newPipe(t *testing.T) (name string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "pipe")
@@ -51,7 +51,7 @@ func newPipe(t *testing.T) (name string) {
 	return name
 }
 
-// follow does what the page does with a link. It gives the token.
+// follow exchanges the code of a link, like the page, and returns the token.
 func follow(t *testing.T, link string) (token string) {
 	t.Helper()
 	at, err := url.Parse(link)
@@ -71,7 +71,7 @@ func follow(t *testing.T, link string) (token string) {
 	return access.Token
 }
 
-// requireReads asks the page for data with a token.
+// requireReads requests data from the page with a token.
 func requireReads(t *testing.T, page, token string, code int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"timeline/v1/meta", nil)
@@ -123,7 +123,7 @@ func TestServePrintsALinkToATerminal(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenReportsErrors(t *testing.T) {
 	b := story(t)
 	folders(t)
 	noDisplay(t)
@@ -151,8 +151,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), `--page-listen "0.0.0.0:0": without --authorization, only 127.0.0.1`)
 }
 
-// TestOpenLeadsABrowserByAFileThatOnlyItsOwnerCanRead would hang if open did not wait until the link was used.
-func TestOpenLeadsABrowserByAFileThatOnlyItsOwnerCanRead(t *testing.T) {
+// TestOpenRedirectsTheBrowserWithAPrivateFile hangs if open does not wait until the browser used the link.
+func TestOpenRedirectsTheBrowserWithAPrivateFile(t *testing.T) {
 	b := story(t)
 	runtime := folders(t)
 	_, end := b.serve(t)
@@ -221,9 +221,10 @@ func TestOpenStartsAServerThatOtherCommandsFind(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestARealBrowserFollowsTheFile has Chromium open the file. Open returns once the page's script has exchanged the code, under the page's own policy.
-// Chromium runs before: its first start on a busy machine can take longer than a link lives.
-func TestARealBrowserFollowsTheFile(t *testing.T) {
+// TestARealBrowserOpensThePageThroughTheFile opens the file in Chromium. Open returns after the page's script has exchanged
+// the code, under the page's own policy. Chromium runs before the test: on a busy machine, its first start can take longer
+// than the validity of a link.
+func TestARealBrowserOpensThePageThroughTheFile(t *testing.T) {
 	if os.Getenv("SKIP_WEB") == "1" {
 		t.Skip("SKIP_WEB=1 leaves out what needs a browser")
 	}
@@ -249,7 +250,7 @@ func TestARealBrowserFollowsTheFile(t *testing.T) {
 	require.Zero(t, end())
 }
 
-// browser starts Chromium, and ends it after the test. It gives the address of the protocol that opens tabs.
+// browser starts Chromium, stops it after the test, and returns the address of the protocol that opens tabs.
 func browser(t *testing.T) (devtools string) {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -276,7 +277,7 @@ func browser(t *testing.T) (devtools string) {
 		defer close(drained)
 		_, _ = io.Copy(io.Discard, said)
 	}()
-	t.Cleanup(func() { // t.Context is cancelled by now. Chromium writes to its folder until it ends.
+	t.Cleanup(func() { // t.Context is already cancelled here; Chromium writes to its folder until it ends
 		<-drained
 		_ = chromium.Wait()
 	})

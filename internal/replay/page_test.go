@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-func TestThePageHasTheSettingsAndExitCodes(t *testing.T) {
+func TestTheReplayPageHasTheSettingsAndExitCodes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/replay.md")
 	require.NoError(t, err)
 	page := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "`", "")), " ")

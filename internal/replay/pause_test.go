@@ -14,8 +14,8 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// outage is a record with a pause from 12:01 to 12:20. The objects of a scale and a delete in it do not say when they happened.
-// The objects that were made before and after do, at the minutes given.
+// outage returns a record with a pause from 12:01 to 12:20. In the pause, a scale and a delete happen without proved times.
+// The objects created before and after them have proved times, at the given minutes.
 func outage(t *testing.T, before, after string) *book {
 	t.Helper()
 	b := newBook(t)
@@ -37,7 +37,7 @@ func outage(t *testing.T, before, after string) *book {
 		return b.late(delta.Added, "configmaps", o, b.Now)
 	}
 	first := made(before, "first", oldUID)
-	b.Now = stopped // An entry of a scale has no time, so the newest is from before.
+	b.Now = stopped // a managed field of a scale has no time, so the newest time is older
 	scaled := b.late(delta.Updated, "deployments", b.web(webUID, "hpa", 5, "nginx:2", ""), stopped)
 	deleted := b.late(delta.Deleted, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "helm", "", `,"data":{}`), started)
 	again := made(after, "settings", secondUID)
@@ -46,14 +46,14 @@ func outage(t *testing.T, before, after string) *book {
 	return b
 }
 
-// late is a delta that is caught up on.
+// late returns a delta on which the recorder catches up.
 func (b *book) late(kind delta.Type, resource string, o *booktest.Object, occurred time.Time) postgres.Item {
 	it := b.Item(resource, kind, delta.SourceWatch, o)
 	it.Occurred = occurred
 	return it
 }
 
-func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
+func TestTheLogPlacesAChangeInAPauseByResourceVersion(t *testing.T) {
 	b := outage(t, "12:10", "12:11")
 	got := b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:05:00Z", "--until", "2026-03-10T12:15:00Z", "--utc")
 	require.Zero(t, got.code, got.err)
@@ -80,10 +80,10 @@ func TestTheLogShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
 
 	got = b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:01:30Z", "--until", "2026-03-10T12:05:00Z")
 	require.Zero(t, got.code, got.err)
-	require.NotContains(t, got.out, "~", "nothing happened before the first creation")
+	require.NotContains(t, got.out, "~", "no change is before the first creation")
 }
 
-func TestEveryAnswerShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T) {
+func TestEveryAnswerPlacesAChangeInAPauseByResourceVersion(t *testing.T) {
 	b := outage(t, "12:10", "12:11")
 	b.at("12:22")
 	b.write(delta.Deleted, "deployments", b.web(webUID, "helm", 5, "nginx:2", ""))
@@ -104,7 +104,7 @@ func TestEveryAnswerShowsAChangeOfAPauseWhereResourceVersionsPutIt(t *testing.T)
 	require.Contains(t, got.err, `not found: deleted at ~2026-03-10T12:11:00Z, by seq:5;`)
 }
 
-func TestARolloutOfAPauseIsSummedUpWithTheTimesOfItsDeltas(t *testing.T) {
+func TestARolloutInAPauseHasTheTimesOfItsDeltas(t *testing.T) {
 	b := rolledOut(t, "12:10", "12:11")
 	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc")
 	require.Zero(t, got.code, got.err)
@@ -117,7 +117,8 @@ func TestARolloutOfAPauseIsSummedUpWithTheTimesOfItsDeltas(t *testing.T) {
 	require.Contains(t, got.out, "\n?12:01:00.000  spec.containers[web].image nginx:2 → nginx:3  [kubectl-set]\n", "clocks of servers contradict the order")
 }
 
-// rolledOut is a record with a pause. In it, an image was changed between two creations, at the minutes given, and once more after them.
+// rolledOut returns a record with a pause. In the pause, the image changes between two creations at the given minutes, and
+// once more after them.
 func rolledOut(t *testing.T, before, after string) *book {
 	t.Helper()
 	b := newBook(t)
@@ -136,7 +137,7 @@ func rolledOut(t *testing.T, before, after string) *book {
 		return b.late(delta.Added, "configmaps", o, b.Now)
 	}
 	image := func(manager, image string) postgres.Item {
-		b.Now = stopped // An entry of that time proves nothing.
+		b.Now = stopped // a managed field of that time proves nothing
 		return b.late(delta.Updated, "deployments", b.web(webUID, manager, 3, image, ""), stopped)
 	}
 	items := []postgres.Item{made(before, "first", oldUID), image("kubectl-set", "nginx:3"), made(after, "second", secondUID), image("helm", "nginx:4")}
@@ -145,7 +146,7 @@ func rolledOut(t *testing.T, before, after string) *book {
 	return b
 }
 
-func TestAnAnswerWithinAPauseFollowsResourceVersions(t *testing.T) {
+func TestAnAnswerInAPauseFollowsResourceVersions(t *testing.T) {
 	b := outage(t, "12:10", "12:11")
 	for at, want := range map[string]string{"12:05": "3", "12:10": "5"} {
 		got := b.replayed(t, "get", "deployment", "web", "-n", "shop", "--at", "2026-03-10T"+at+":00Z", "-o", "jsonpath={.spec.replicas}")
@@ -158,7 +159,7 @@ func TestTheLogMarksATimeThatClocksOfServersContradict(t *testing.T) {
 	b := outage(t, "12:15", "12:05")
 	got := b.replayed(t, "log", "-n", "shop", "--since", "2026-03-10T12:02:00Z", "--utc")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "?2026-03-10T12:01:00.000Z  Updated", "the time is as it was estimated")
+	require.Contains(t, got.out, "?2026-03-10T12:01:00.000Z  Updated", "the time is the recorded estimate")
 	require.Contains(t, got.out, "?2026-03-10T12:20:00.000Z  Deleted")
 	got = b.replayed(t, "get", "configmaps", "-n", "shop", "--at", "2026-03-10T12:10:00Z")
 	require.Contains(t, got.err, "clocks of servers contradict the order of resource versions")

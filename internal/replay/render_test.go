@@ -32,7 +32,7 @@ const (
 	steerUID = "00000024-0000-4000-8000-000000000000"
 )
 
-// awkward are the characters that writers and readers of YAML treat in their own ways, or that steer terminals.
+// awkward returns the characters that writers and readers of YAML treat differently, and characters that control terminals.
 func awkward() []rune {
 	all := []rune{0x061C, 0x200D, 0x2028, 0x2029, 0x202E, 0x2066, 0xFEFF, 0xFFFD, 0xFFFE, 0xFFFF, 0x1F600, 0xE0001}
 	for r := rune(0); r <= 0xA0; r++ {
@@ -41,7 +41,7 @@ func awkward() []rune {
 	return all
 }
 
-// awkwardSpec has each of them in values and keys.
+// awkwardSpec returns a spec with each of these characters in values and keys.
 func awkwardSpec() map[string]any {
 	spec := map[string]any{"<<": map[string]any{"a": "<<"}}
 	for _, r := range awkward() {
@@ -58,7 +58,7 @@ func jsonText(t *testing.T, value any) string {
 	return string(text)
 }
 
-// outputs gives what each way to write an object makes of the widget of this name, by the way.
+// outputs returns the output of each command that writes the named widget, by command.
 func outputs(t *testing.T, h *harbour, name string, code int) map[string]*unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestEveryCharacterReadsBackFromEveryOutput(t *testing.T) {
 	}
 }
 
-func TestALoneSurrogateIsReplacedWithANoteAndKeptInJSON(t *testing.T) {
+func TestALoneSurrogateIsReplacedInYAMLAndKeptInJSON(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
 	h.is(delta.Added, "widgets", "half", halfUID, "example.com/v1", `},"spec":{"high":"a\ud800b","low":["\udfff"],"k\udc00":"v"}}`)
@@ -158,7 +158,7 @@ func TestALoneSurrogateIsReplacedWithANoteAndKeptInJSON(t *testing.T) {
 	require.Contains(t, string(manifest), `"replaced": [`)
 }
 
-func TestAnObjectThatYAMLCannotHoldIsNamedAndTheOthersAreWritten(t *testing.T) {
+func TestAnObjectThatYAMLCannotHoldIsSkippedWithAnError(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
 	h.is(delta.Added, "widgets", "huge", hugeUID, "example.com/v1", `},"spec":{"n":1e400}}`)
@@ -187,7 +187,7 @@ func TestAnObjectThatYAMLCannotHoldIsNamedAndTheOthersAreWritten(t *testing.T) {
 	require.Contains(t, got.out, `"huge"`)
 }
 
-func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
+func TestObjectsCannotControlATerminal(t *testing.T) {
 	h := newHarbour(t)
 	const steering = "a\x1b[31m\x07\u009b1m\u202eb\nforged"
 	h.at("12:06")
@@ -213,10 +213,10 @@ func TestNothingThatObjectsHoldSteersATerminal(t *testing.T) {
 	var value map[string]any
 	require.NoError(t, json.Unmarshal([]byte(h.replayed(t, "get", "wd", "-A", "-o", "json").out), &value))
 	name, _, _ := unstructured.NestedString(value["items"].([]any)[0].(map[string]any), "metadata", "name")
-	require.Equal(t, steering, name, "the JSON is still the same")
+	require.Equal(t, steering, name, "the JSON value is unchanged")
 }
 
-func TestATemplatePrintsAValueAsItIsButNotToATerminal(t *testing.T) {
+func TestATemplatePrintsRawValuesOnlyToAPipe(t *testing.T) {
 	h := newHarbour(t)
 	h.at("12:06")
 	h.is(delta.Added, "widgets", "odd", oddUID, "example.com/v1", `},"spec":{"text":"a\u001b[31m\u009b\u202eb"}}`)
@@ -235,7 +235,7 @@ func TestATemplatePrintsAValueAsItIsButNotToATerminal(t *testing.T) {
 	require.Equal(t, `a\u001b[31m\u009b\u202eb`, strings.TrimSpace(string(shown[:n])))
 }
 
-// openTerminal gives both ends of a pseudo terminal.
+// openTerminal returns both ends of a pseudo terminal.
 func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

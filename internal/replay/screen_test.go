@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
-// onScreen is what a command prints on a terminal of so many columns.
+// onScreen returns the output of a command on a terminal with this many columns.
 func (b *book) onScreen(t *testing.T, columns uint16, args ...string) string {
 	t.Helper()
 	t.Setenv("NO_COLOR", "1")
@@ -33,7 +33,7 @@ func (b *book) onScreen(t *testing.T, columns uint16, args ...string) string {
 	require.NoError(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 1000, Col: columns}))
 	shown := make(chan string, 1)
 	go func() {
-		text, _ := io.ReadAll(keyboard) // it ends with an error when the other end is closed
+		text, _ := io.ReadAll(keyboard) // it fails when the other end closes
 		shown <- strings.ReplaceAll(string(text), "\r\n", "\n")
 	}()
 	var errors bytes.Buffer
@@ -45,10 +45,10 @@ func (b *book) onScreen(t *testing.T, columns uint16, args ...string) string {
 	return text
 }
 
-// screenLine is the first line of deltas on a screen: of one, or of siblings with their number.
+// screenLine matches the first line of a delta on a screen, or of a group of siblings with their number.
 var screenLine = regexp.MustCompile(`(?m)^[ ~?]\d\d:\d\d:\d\d\.\d{3}(?:$|  (?:(\d+) [a-z]+ of )?)`)
 
-// deltasOn counts the deltas that a screen shows, and the folded ones that it counts.
+// deltasOn counts the deltas that a screen shows, and the folded deltas that it counts.
 func deltasOn(t *testing.T, text string) (shown, folded int) {
 	t.Helper()
 	for _, line := range screenLine.FindAllStringSubmatch(text, -1) {
@@ -64,7 +64,7 @@ func deltasOn(t *testing.T, text string) (shown, folded int) {
 	return shown, folded
 }
 
-// An engineer looks for these: who scaled, which image came, that its Pods are stuck, and when it was rolled back.
+// An engineer looks for these lines: who scaled, the new image, why its Pods are stuck, and when it was rolled back.
 var soughtOnScreen = []string{
 	`(?m)^ 13:17:37\.180 +deploy/web +kubectl/scale +spec\.replicas 3 → 5$`,
 	`deploy/web +kubectl-set +spec\.template\.spec\.containers\[web\]\.image \S+:v1 → \S+:v2-broken`,

@@ -29,7 +29,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
-// folders are where servers are found and clients have their kubeconfigs: of this test alone.
+// folders makes the test's own folders for server files and kubeconfigs.
 func folders(t *testing.T) (runtime string) {
 	t.Helper()
 	runtime = t.TempDir()
@@ -39,7 +39,7 @@ func folders(t *testing.T) (runtime string) {
 	return runtime
 }
 
-// asked calls the program on the record: flags of the record come before the arguments.
+// asked runs the program on the record. It puts the flags of the record before the arguments.
 func (b *book) asked(t *testing.T, args ...string) answer {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -48,14 +48,15 @@ func (b *book) asked(t *testing.T, args ...string) answer {
 	return answer{code: code, out: out.String(), err: errOut.String()}
 }
 
-// serve runs the command until the function is called, and gives the lines that it printed. The last one is the page, if there is one.
+// serve runs the command serve until the caller calls end, and returns the printed lines. The last line is the page, if
+// there is one.
 func (b *book) serve(t *testing.T, args ...string) (lines []string, end func() int) {
 	t.Helper()
 	read, write := io.Pipe()
 	return b.serveTo(t, read, write, args...)
 }
 
-// serveTo prints to one end of a pipe or terminal.
+// serveTo is serve with one end of a pipe or terminal as its output.
 func (b *book) serveTo(t *testing.T, read io.Reader, write io.WriteCloser, args ...string) (lines []string, end func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +83,7 @@ func (b *book) serveTo(t *testing.T, read io.Reader, write io.WriteCloser, args 
 	}
 }
 
-// configMaps asks the API that a kubeconfig leads to, as clients do.
+// configMaps lists ConfigMaps with a kubeconfig, like a client.
 func configMaps(t *testing.T, kubeconfig []byte) (status int, host string) {
 	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
@@ -96,7 +97,7 @@ func configMaps(t *testing.T, kubeconfig []byte) (status int, host string) {
 	return response.StatusCode, config.Host
 }
 
-func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
+func TestAKubeconfigIsForTheServerAtOneInstant(t *testing.T) {
 	b := story(t)
 	runtime := folders(t)
 	log, file := filepath.Join(t.TempDir(), "audit"), filepath.Join(t.TempDir(), "kubeconfig")
@@ -110,7 +111,7 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 		fmt.Sprintf("replay --database '%s' exec --at 10m -- k9s", config.MaskURL(b.DB.URL())),
 		fmt.Sprintf("kill %d", os.Getpid()),
 	}, lines[:3])
-	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, lines[3], "no code is in a log")
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, lines[3], "a log has no code")
 	got = b.asked(t, "kubeconfig", "--at", "2026-03-10T12:03:00Z", "-n", "shop", "-o", file)
 	require.Zero(t, got.code, got.err)
 	info, err := os.Stat(file)
@@ -146,7 +147,7 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 	require.Contains(t, got.out, "/clusters/11111111-2222-3333-4444-555555555555/shifted/at/seq:4\n")
 	got = b.asked(t, "exec", "--at", "seq:4", "sh", "-c", `cat "$KUBECONFIG"`)
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, strings.TrimSuffix(host, "5")+"4", "it is the server that runs")
+	require.Contains(t, got.out, strings.TrimSuffix(host, "5")+"4", "the kubeconfig is for the running server")
 
 	require.Zero(t, end())
 	left, err := filepath.Glob(runtime + "/*/*")
@@ -158,7 +159,7 @@ func TestAKubeconfigLeadsToTheServerAtOneInstant(t *testing.T) {
 	require.Contains(t, b.asked(t, "kubeconfig").err, "no server of this database runs")
 }
 
-func TestAnInstantThatClientsSeeOnlyNearlyIsNoted(t *testing.T) {
+func TestAnInexactInstantGetsANote(t *testing.T) {
 	b := story(t)
 	folders(t)
 	_, end := b.serve(t)
@@ -175,7 +176,7 @@ func TestAnInstantThatClientsSeeOnlyNearlyIsNoted(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestAServerThatOthersCanReachNeedsAuthorization(t *testing.T) {
+func TestAServerOnAPublicAddressNeedsAuthorization(t *testing.T) {
 	b := newBook(t)
 	folders(t)
 	got := b.asked(t, "serve", "--listen", "0.0.0.0:6443")
@@ -190,7 +191,7 @@ func TestAServerThatOthersCanReachNeedsAuthorization(t *testing.T) {
 	require.Contains(t, got.err, "write the file by which other commands find the server")
 }
 
-func TestFlagsOfASharedServerThatDoNotFitAreRefused(t *testing.T) {
+func TestContradictoryFlagsOfASharedServerAreRejected(t *testing.T) {
 	b := story(t)
 	folders(t)
 	const uid = "11111111-2222-3333-4444-555555555555"
@@ -240,7 +241,7 @@ func keyPair(t *testing.T) (certificate, key string) {
 	return certificate, key
 }
 
-func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
+func TestExecStartsAServerAndMakesAFolder(t *testing.T) {
 	b := story(t)
 	runtime := folders(t)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -260,7 +261,7 @@ func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
 	require.True(t, x509.NewCertPool().AppendCertsFromPEM(config.CAData))
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
-	_, err = client.Get(config.Host) //nolint:bodyclose // There is none.
+	_, err = client.Get(config.Host) //nolint:bodyclose // there is no body
 	require.ErrorIs(t, err, syscall.ECONNREFUSED, "the server ended with the program")
 
 	require.Equal(t, 127, b.asked(t, "exec", "no-such-program").code)
@@ -282,7 +283,7 @@ func TestAProgramHasAServerAndAFolderOfItsOwn(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// program is replay as a process of its own.
+// program returns replay as a separate process.
 func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -292,7 +293,7 @@ func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
 	return exec.Command(name, append([]string{"exec", "--database", b.DB.URL(), "--at", "seq:5", "--"}, args...)...)
 }
 
-// ended is the exit code of a program that has to end soon.
+// ended returns the exit code of a program that must end soon.
 func ended(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
@@ -307,7 +308,7 @@ func TestASignalReachesTheProgram(t *testing.T) {
 	cmd := b.program(t, "sh", "-c", `trap 'kill $p; exit 7' TERM; trap 'kill $p; exit 8' HUP; sleep 60 & p=$!; echo ready; wait $p`)
 	for number, code := range map[os.Signal]int{syscall.SIGTERM: 7, syscall.SIGHUP: 8} {
 		if signal.Ignored(number) {
-			t.Logf("%s is left out: it is ignored here, as nohup has it, and no shell can trap it then", number)
+			t.Logf("skipping %s: this process ignores it, as under nohup, so no shell can trap it", number)
 			continue
 		}
 		again := exec.Command(cmd.Path, cmd.Args[1:]...)
@@ -325,7 +326,8 @@ func TestASignalReachesTheProgram(t *testing.T) {
 	}
 }
 
-// TestCtrlCReachesTheProgramOnce has replay stand still meanwhile, so that a second SIGINT would come after the first one. SIGTERM follows it.
+// TestCtrlCReachesTheProgramOnce stops replay with SIGSTOP, so that a second SIGINT would come after the first. SIGTERM
+// follows.
 func TestCtrlCReachesTheProgramOnce(t *testing.T) {
 	b := story(t)
 	folders(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver"
 )
 
-// session calls the command session, and gives what it says as JSON.
+// session runs the command session, and returns its JSON output.
 func (b *book) session(t *testing.T, args ...string) (state apiserver.Session) {
 	t.Helper()
 	got := b.asked(t, append([]string{"session", "-o", "json"}, args...)...)
@@ -25,7 +25,7 @@ func (b *book) session(t *testing.T, args ...string) (state apiserver.Session) {
 	return state
 }
 
-func TestASessionIsMadePlayedAndEnded(t *testing.T) {
+func TestASessionCanBeCreatedPlayedAndEnded(t *testing.T) {
 	b := story(t)
 	folders(t)
 	_, end := b.serve(t)
@@ -105,12 +105,12 @@ func TestABadRequestForASessionIsAnError(t *testing.T) {
 	require.Zero(t, end())
 }
 
-func TestClientsAreLedToASessionAndToTheEndOfTheRecord(t *testing.T) {
+func TestClientsFollowASessionAndTheEndOfTheRecord(t *testing.T) {
 	b := story(t)
 	folders(t)
 	got := b.asked(t, "exec", "--live", "--", "sh", "-c", `grep -e server: -e current "$KUBECONFIG"`)
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `(?s)/session/live\n.*current-context: test@live\n`, got.out, "a server of its own has it")
+	require.Regexp(t, `(?s)/session/live\n.*current-context: test@live\n`, got.out, "the server that shell starts has the session")
 
 	_, end := b.serve(t)
 	b.session(t, "night", "--at", "seq:5")

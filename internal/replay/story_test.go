@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// varying is what another recording of the scene has otherwise: times, durations, UIDs, and the names that controllers make.
+// varying lists the parts that differ in another recording of the scene: times, durations, UIDs, and the names that
+// controllers make.
 var varying = []struct {
 	pattern *regexp.Regexp
 	by      string
@@ -31,7 +32,7 @@ func alike(text string) string {
 	return text
 }
 
-// The bad rollout of the shop, as it is summed up.
+// The summary of the bad rollout of the shop.
 const badRollout = `
 Rollouts of Deployment shop/web:
  TIME  revision 1: created  [kubectl-client-side-apply]
@@ -44,7 +45,7 @@ Rollouts of Deployment shop/web:
                done after D
 `
 
-func TestTheStoryOfADeploymentIndentsWhatItOwnsAndSumsUpItsRollouts(t *testing.T) {
+func TestAStoryIndentsOwnedObjectsAndSummarizesRollouts(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc", "--verbose=false")
 	require.Zero(t, got.code, got.err)
@@ -61,10 +62,10 @@ func TestTheStoryOfADeploymentIndentsWhatItOwnsAndSumsUpItsRollouts(t *testing.T
 	} {
 		require.Contains(t, got.out, line)
 	}
-	require.NotContains(t, got.out, "checkout", "another Deployment of the namespace")
+	require.NotContains(t, got.out, "checkout", "checkout is another Deployment of the namespace")
 }
 
-// imageSeq is the delta that gave the Deployment web an image.
+// imageSeq returns the seq of the delta that gave the Deployment web an image.
 func imageSeq(t *testing.T, b *book, tag string) (seq int64) {
 	t.Helper()
 	require.NoError(t, b.DB.Connect(t).QueryRow(t.Context(), `SELECT min(seq) FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'web' AND type = 'Updated' AND new = $1`,
@@ -72,7 +73,7 @@ func imageSeq(t *testing.T, b *book, tag string) (seq int64) {
 	return seq
 }
 
-func TestAStoryThatBeginsLaterKnowsWhatWasUnderWay(t *testing.T) {
+func TestAStoryThatBeginsLaterShowsARunningRollout(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "story", "deployment", "web", "-n", "shop", "--utc", "--since", fmt.Sprint("seq:", imageSeq(t, b, "v2-broken")+1), "--until", fmt.Sprint("seq:", imageSeq(t, b, "v1")))
 	require.Zero(t, got.code, got.err)
@@ -97,7 +98,7 @@ func TestTheStoryOfAJobHasItsPodsAndEvents(t *testing.T) {
 	require.NotContains(t, got.out, "Rollouts of")
 }
 
-// A storyLine is what the test reads of the JSON form.
+// A storyLine holds the JSON fields that the tests read.
 type storyLine struct {
 	Seq     int64
 	Type    string
@@ -134,7 +135,7 @@ func storyLines(t *testing.T, out string) (all []storyLine) {
 	return all
 }
 
-func TestTheStoryInJSONLeavesOutNothing(t *testing.T) {
+func TestAStoryInJSONIsComplete(t *testing.T) {
 	b := newScene(t)
 	got := b.replayed(t, "story", "deployment/web", "-n", "shop", "-o", "json")
 	require.Zero(t, got.code, got.err)
@@ -168,7 +169,7 @@ func TestTheStoryInJSONLeavesOutNothing(t *testing.T) {
 	require.Equal(t, []string{"1 done", "2 undone", "3 done"}, outcomes[:3])
 	require.Equal(t, map[string]int{"Deployment": 0, "ReplicaSet": 1, "Pod": 2}, depths)
 	text := b.replayed(t, "story", "deployment/web", "-n", "shop", "--utc", "--verbose=false").out
-	require.Contains(t, text, fmt.Sprintf("\n-- %d more: ", counted), "the text counts what it leaves out")
+	require.Contains(t, text, fmt.Sprintf("\n-- %d more: ", counted), "the text counts the folded deltas")
 }
 
 func TestAStoryFoldsNothingInAPipe(t *testing.T) {
@@ -187,7 +188,7 @@ func TestAStoryFoldsNothingInAPipe(t *testing.T) {
 	}
 
 	said := b.replayed(t, "story", "deployment/web", "-n", "shop", "-o", "json", "--only", "spec")
-	require.Regexp(t, `(?m)^Note: \d+ more: `, said.err, "a flag folds in JSON too, and standard error counts")
+	require.Regexp(t, `(?m)^Note: \d+ more: `, said.err, "a flag also folds JSON, and standard error has the number")
 }
 
 func before(text, mark string) string {
@@ -195,7 +196,7 @@ func before(text, mark string) string {
 	return head
 }
 
-func TestAStoryOfNoObjectSaysWhy(t *testing.T) {
+func TestTheErrorOfAnEmptyStoryHasTheReason(t *testing.T) {
 	b := newScene(t)
 	for args, want := range map[string]string{
 		"story deployment/nobody -n shop":                                    "error: deployments.apps \"nobody\" was never recorded in namespace shop\n",

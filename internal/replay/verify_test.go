@@ -19,7 +19,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/activity"
 )
 
-func TestARecordThatHoldsIsSaidToHold(t *testing.T) {
+func TestVerifyReportsAGoodRecord(t *testing.T) {
 	b := story(t)
 	got := b.replayed(t, "verify")
 	require.Zero(t, got.code, got.err)
@@ -42,7 +42,7 @@ func TestALaterChangeBreaksTheChain(t *testing.T) {
 	require.EqualValues(t, 15, r.Checked.Deltas)
 }
 
-func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
+func TestAnAuditorComparesAKeptHead(t *testing.T) {
 	b := story(t)
 	login := b.DB.Login(t, migrations.AuditorRole)
 	var digest, first string
@@ -75,7 +75,7 @@ func TestAnAuditorComparesAHeadThatWasKeptElsewhere(t *testing.T) {
 	check("1:"+first, 3, "Commit 1 cannot be checked: it was pruned with 2026-03-09.")
 }
 
-func TestACountThatWasChangedByHandIsFound(t *testing.T) {
+func TestVerifyFindsAChangedCount(t *testing.T) {
 	b := story(t)
 	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "verify", "--activity")
@@ -127,7 +127,7 @@ activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed coun
 	require.Contains(t, b.replayed(t, "verify").out, "The record holds.")
 }
 
-// No real server continues a list for ever, so this one is a double.
+// No real server continues a list without end, so this server is a double.
 func TestAListThatNeverEndsIsNotCompared(t *testing.T) {
 	b := story(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,7 +20,7 @@ func clock(t *testing.T, zone, now string) when.Clock {
 	return when.Clock{Now: at, Zone: location}
 }
 
-func TestTimesAreReadAsPeopleTypeThem(t *testing.T) {
+func TestTimesParseInTheFormsOfUsers(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07.123456789Z") // 19:50 in Berlin
 	for text, want := range map[string]string{
 		"now":                       "now",
@@ -60,8 +60,8 @@ func TestADayBeginsInItsZone(t *testing.T) {
 		{"UTC", "2026-11-25T00:00:00Z", "today", "2026-11-25T00:00:00Z"},
 		{"Pacific/Auckland", "2026-11-25T12:00:00Z", "today", "2026-11-25T11:00:00Z"},
 		{"America/Los_Angeles", "2026-11-25T07:59:00Z", "yesterday", "2026-11-23T08:00:00Z"},
-		{"Africa/Cairo", "2026-04-24T12:00:00Z", "2026-04-24", "2026-04-23T22:00:00Z"},    // its clocks skip 00:00 to 01:00
-		{"Atlantic/Azores", "2026-10-25T12:00:00Z", "2026-10-25", "2026-10-25T00:00:00Z"}, // and show 00:00 to 01:00 twice
+		{"Africa/Cairo", "2026-04-24T12:00:00Z", "2026-04-24", "2026-04-23T22:00:00Z"},    // the clocks skip 00:00 to 01:00
+		{"Atlantic/Azores", "2026-10-25T12:00:00Z", "2026-10-25", "2026-10-25T00:00:00Z"}, // the clocks show 00:00 to 01:00 twice
 	} {
 		got, err := clock(t, c.zone, c.now).Parse(c.text)
 		require.NoError(t, err, c.zone)
@@ -69,7 +69,7 @@ func TestADayBeginsInItsZone(t *testing.T) {
 	}
 }
 
-func TestATimeThatAChangeOfClocksMakesTwiceOrNeverGetsIsAnError(t *testing.T) {
+func TestARepeatedOrSkippedTimeIsAnError(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for text, want := range map[string]string{
 		"2026-10-25 02:30": "write 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00",
@@ -89,7 +89,7 @@ func TestATimeThatAChangeOfClocksMakesTwiceOrNeverGetsIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnErrorOffersTheCorrectedForm(t *testing.T) {
+func TestAnErrorSuggestsTheCorrectedForm(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for text, want := range map[string]string{
 		"10":                   `"10m"`,
@@ -123,7 +123,7 @@ func TestAnErrorOffersTheCorrectedForm(t *testing.T) {
 	}
 }
 
-func TestADurationIsReadAsPeopleTypeIt(t *testing.T) {
+func TestDurationsParseInTheFormsOfUsers(t *testing.T) {
 	for text, want := range map[string]time.Duration{"5m": 5 * time.Minute, "1d12h": 36 * time.Hour, "90 seconds": 90 * time.Second, "0s": 0} {
 		got, err := when.Duration(text)
 		require.NoError(t, err, text)
@@ -135,7 +135,7 @@ func TestADurationIsReadAsPeopleTypeIt(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoInstantIsAnErrorThatNamesTheForms(t *testing.T) {
+func TestTheErrorOfAnInvalidInstantListsTheForms(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for text, want := range map[string]string{
 		"":                   "use a time",
@@ -170,7 +170,7 @@ func TestTextThatIsNoInstantIsAnErrorThatNamesTheForms(t *testing.T) {
 	}
 }
 
-func TestALongTextIsNotLookedThroughForSlips(t *testing.T) {
+func TestALongTextGetsNoSuggestion(t *testing.T) {
 	c := clock(t, "Europe/Berlin", "2026-11-25T18:50:07Z")
 	for _, text := range []string{strings.Repeat("1", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat("1h", 1<<19)} {
 		_, err := c.Parse(text)

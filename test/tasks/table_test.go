@@ -153,7 +153,7 @@ var shop = []task{
 	},
 	{
 		number: "14", asks: "What changes now?",
-		elsewhere: "log --follow; a recording has ended: TestAFollowedLogGoesOnUntilItIsInterrupted follows a record that grows",
+		elsewhere: "log --follow; a recording has ended: TestAFollowedLogEndsWithAnInterrupt follows a record that grows",
 	},
 	{
 		number: "15", asks: "How often did each Pod restart, by hour?",

@@ -9,7 +9,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 )
 
-func TestOneObjectThatSaysTheSameTwiceIsNotCountedAsTwo(t *testing.T) {
+func TestEqualDeltasOfOneObjectCountOnce(t *testing.T) {
 	at := time.Date(2026, 11, 25, 13, 18, 0, 0, time.UTC)
 	said := func(uid string) *entries.Entry {
 		e := &entries.Entry{}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// scene gives a database with the record of a shop.
+// scene returns a database with the record of a shop.
 func scene(t *testing.T) *pgtest.Database {
 	t.Helper()
 	database := pgtest.New(t, scenetest.Record)
@@ -27,7 +27,7 @@ func scene(t *testing.T) *pgtest.Database {
 	return database
 }
 
-// called runs the program as a shell or kubectl does.
+// called runs the program like a shell or kubectl.
 func called(t *testing.T, name string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -35,7 +35,7 @@ func called(t *testing.T, name string, args ...string) (code int, out, errs stri
 	return code, stdout.String(), stderr.String()
 }
 
-// completed gives the words for the end of a line, without what describes them, and the directive to the shell.
+// completed returns the words for the end of a line, without their descriptions, and the directive for the shell.
 func completed(t *testing.T, line string) (words []string, directive string) {
 	t.Helper()
 	args := strings.Split(line, " ")
@@ -45,7 +45,7 @@ func completed(t *testing.T, line string) (words []string, directive string) {
 	return lines[:len(lines)-1], lines[len(lines)-1]
 }
 
-func TestWordsOfTheRecordAreOffered(t *testing.T) {
+func TestCompletionOffersWordsOfTheRecord(t *testing.T) {
 	scene(t)
 	for line, want := range map[string]string{
 		"get pod":                                     "podcertificaterequests poddisruptionbudgets pods podtemplates",
@@ -95,7 +95,7 @@ func TestWordsOfTheRecordAreOffered(t *testing.T) {
 	}
 }
 
-func TestAWordThatGoesOnIsNotClosed(t *testing.T) {
+func TestAnIncompleteWordGetsNoSpace(t *testing.T) {
 	scene(t)
 	const noSpace, noFiles = 2, 4
 	for line, want := range map[string]int{
@@ -111,7 +111,7 @@ func TestAWordThatGoesOnIsNotClosed(t *testing.T) {
 	}
 }
 
-func TestNamesAreThoseOfTheInstant(t *testing.T) {
+func TestCompletionOffersNamesOfTheInstant(t *testing.T) {
 	scene(t)
 	names := func(line string) []string {
 		words, _ := completed(t, line)
@@ -124,15 +124,15 @@ func TestNamesAreThoseOfTheInstant(t *testing.T) {
 	require.NotEmpty(t, gone)
 	require.NotEmpty(t, come)
 	require.Equal(t, then, names("log --until seq:300 pods -n shop web"))
-	// A stretch of time names all objects that lived in it.
+	// A time range offers all objects that lived in it.
 	require.Subset(t, names("diff --from seq:300 --to now pods -n shop web"), slices.Concat(gone, come))
 	require.Subset(t, names("log --since seq:300 pods -n shop web"), slices.Concat(gone, come))
-	// A namespace that was deleted.
+	// legacy is a deleted namespace.
 	require.NotContains(t, names("get pods -n "), "legacy")
 	require.Contains(t, names("get pods --at seq:300 -n "), "legacy")
 }
 
-func TestANameThatAShellWouldRunIsNotOffered(t *testing.T) {
+func TestCompletionOffersNoNameThatAShellWouldRun(t *testing.T) {
 	database := scene(t)
 	pool := database.Pool(t)
 	hostile := []string{"$(reboot)", "`reboot`", "a b", "a;b", "a&b", "a|b", "a>b", "-rf", "'q", `"q`, `back\slash`, "a*", "a\nb", "a\tb", "\x1b[31m", "\u202egpj", "!1", "#1", "~root", "ünicode"}
@@ -155,7 +155,7 @@ func TestANameThatAShellWouldRunIsNotOffered(t *testing.T) {
 	}
 }
 
-func TestALongListSaysThatItIsCut(t *testing.T) {
+func TestALongListOfWordsHasANote(t *testing.T) {
 	database := scene(t)
 	const lives = `
 		WITH stream AS (SELECT cluster, stream FROM kuberewind.streams WHERE resource = 'clusterroles'),
@@ -193,7 +193,7 @@ func TestAFailureOffersNothingAndPrintsNothing(t *testing.T) {
 	silent("get pods --cluster ")
 }
 
-func TestKubectlIsAnsweredByTheNameOfTheFile(t *testing.T) {
+func TestKubectlCompletesThroughTheNameOfTheFile(t *testing.T) {
 	scene(t)
 	_, direct, _ := called(t, "replay", "__complete", "get", "node")
 	code, plugin, _ := called(t, "/usr/local/bin/kubectl_complete-kuberewind", "get", "node")
@@ -202,8 +202,8 @@ func TestKubectlIsAnsweredByTheNameOfTheFile(t *testing.T) {
 	require.Equal(t, "nodes\tNode\n:4\n", plugin)
 }
 
-// TestTheFormsThatAreOfferedAreThoseThatACommandTakes has each command list its forms in an error.
-func TestTheFormsThatAreOfferedAreThoseThatACommandTakes(t *testing.T) {
+// TestCompletionOffersTheOutputFormsThatACommandTakes reads the forms of each command from its error.
+func TestCompletionOffersTheOutputFormsThatACommandTakes(t *testing.T) {
 	scene(t)
 	commands, _ := completed(t, "")
 	require.Contains(t, commands, "log")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheTimesOfATextAreInTheZoneOfTheAnswer(t *testing.T) {
+func TestTimesInATextHaveTheZoneOfTheAnswer(t *testing.T) {
 	zone := time.FixedZone("", int((2*time.Hour+30*time.Minute)/time.Second))
 	for text, want := range map[string]string{
 		"the record begins at 2026-03-10T23:00:00.125Z, after 2026-03-10T12:00:00Z": "the record begins at 2026-03-11T01:30:00.125+02:30, after 2026-03-10T14:30:00+02:30",

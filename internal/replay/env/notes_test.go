@@ -41,6 +41,6 @@ func TestANoteAboutManyResourcesIsPrintedOnce(t *testing.T) {
 	require.Equal(t, "Note: estimated of pods, and the same of 4 more resources\n", said(estimated...))
 
 	end := history.Note{Kind: history.NoteAfterEnd, From: noon, Text: "the record ends"}
-	require.Equal(t, "Note: gap of pods\nNote: gap of nodes\nNote: gap of secrets\nNote: the record ends\n", said(append(gaps[:3:3], end)...), "three are few")
+	require.Equal(t, "Note: gap of pods\nNote: gap of nodes\nNote: gap of secrets\nNote: the record ends\n", said(append(gaps[:3:3], end)...), "three notes are printed one by one")
 	require.Equal(t, "Note: gap of pods\nNote: not_yet of pods\n", said(gaps[0], notYet[0]), "two kinds")
 }

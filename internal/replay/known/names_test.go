@@ -13,12 +13,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/scenetest"
 )
 
-// alive is a naive search: it folds each life into its begin and its end.
+// alive is a naive query: it folds each life into its beginning and its end.
 const alive = `
 	SELECT DISTINCT name FROM kuberewind.deltas WHERE resource = 'pods' AND ($3 = '' OR namespace = $3) AND starts_with(name, $4)
 	GROUP BY name, uid HAVING min(seq) <= $2 AND coalesce(max(seq) FILTER (WHERE type = 'Deleted'), 9223372036854775807) > $1 ORDER BY name`
 
-func TestNamesAreOfThoseThatLivedThen(t *testing.T) {
+func TestNamesReturnsObjectsThatWereAlive(t *testing.T) {
 	database := pgtest.New(t, scenetest.Record)
 	rec, err := history.Open(t.Context(), database.URL(), history.Options{})
 	require.NoError(t, err)

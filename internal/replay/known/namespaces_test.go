@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func TestANamespaceThatNeverWasIsSaidToBeUnknown(t *testing.T) {
+func TestUnknownNamespaceReportsANamespaceThatNeverExisted(t *testing.T) {
 	database := pgtest.New(t, scenetest.Record)
 	t.Setenv("REPLAY_DATABASE", database.URL())
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
@@ -33,7 +33,7 @@ func TestANamespaceThatNeverWasIsSaidToBeUnknown(t *testing.T) {
 	for _, namespace := range []string{"shop", "billing"} {
 		require.NotContains(t, said("get", "pods", "-n", namespace), "never held")
 	}
-	require.NotContains(t, said("get", "pods", "-n", "legacy"), "never held", "it was deleted")
+	require.NotContains(t, said("get", "pods", "-n", "legacy"), "never held", "legacy was deleted")
 	require.NotContains(t, said("get", "pods", "-A"), "never held")
 	require.Contains(t, said("get", "pods", "-n", "shop", "--cluster", "secne"), `did you mean "scene"?`)
 	require.NotContains(t, said("get", "pods", "-n", "shop", "--cluster", "prod"), "did you mean")

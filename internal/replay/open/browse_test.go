@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestALinkThatWasUsedIsOpen has a program that fails once it has handed the link to a browser.
-func TestALinkThatWasUsedIsOpen(t *testing.T) {
+// TestAUsedLinkCountsAsOpen uses a program that fails after it has passed the link to a browser.
+func TestAUsedLinkCountsAsOpen(t *testing.T) {
 	program, err := exec.LookPath("false")
 	require.NoError(t, err)
 	var notes bytes.Buffer

@@ -31,8 +31,8 @@ func (i Intentions) Open(api *apiserver.Options) (end func() error, err error) {
 	return file.Close, nil
 }
 
-// noting returns a function that appends intentions to a file. It first waits until the disk has the earlier intentions, so
-// that few wait.
+// noting returns a function that appends intentions to a file. While the file rejects earlier lines, the function rejects
+// new ones, so that few lines are at risk.
 func noting(file *jsonlines.File) func(apiserver.Intention) error {
 	return func(i apiserver.Intention) error {
 		if err := file.Ready(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestAnAnnotationWhoseValueIsAHashIsNotApplied(t *testing.T) {
+func TestASnapshotForApplySkipsHashedAnnotations(t *testing.T) {
 	object := func(annotations map[string]any) map[string]any {
 		return map[string]any{"kind": "Thing", "metadata": map[string]any{"name": "a", "annotations": annotations}}
 	}

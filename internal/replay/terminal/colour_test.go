@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay"
 )
 
-func TestColoursAreUsedOnlyIfTheyAreWanted(t *testing.T) {
+func TestColoursFollowTheSettings(t *testing.T) {
 	scene(t)
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
@@ -58,5 +58,5 @@ func TestColoursAreUsedOnlyIfTheyAreWanted(t *testing.T) {
 	require.NotContains(t, piped(), "\x1b")
 	require.NotContains(t, piped("--color", "always", "-o", "json"), "\x1b")
 	t.Setenv("NO_COLOR", "1")
-	require.Contains(t, piped("--color", "always"), "\x1b[33m~ Deployment shop/web\x1b[0m\n", "what is said to this program counts more")
+	require.Contains(t, piped("--color", "always"), "\x1b[33m~ Deployment shop/web\x1b[0m\n", "the program's own setting overrides NO_COLOR")
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// scene gives a database with the record of a shop.
+// scene makes a database with the record of a shop.
 func scene(t *testing.T) {
 	t.Helper()
 	database := pgtest.New(t, scenetest.Record)
@@ -30,7 +30,7 @@ func scene(t *testing.T) {
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
 }
 
-// pager has the program use a shell script as its pager, and gives the file that the script can write to.
+// pager makes a shell script the program's pager, and returns the file to which the script can write.
 func pager(t *testing.T, script string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,9 +41,9 @@ func pager(t *testing.T, script string) (file string) {
 	return filepath.Join(dir, "paged")
 }
 
-// A person sits at a terminal of 80 columns and 24 rows.
+// A person is a user at a terminal of 80 columns and 24 rows.
 type person struct {
-	screen *os.File // what the program writes to
+	screen *os.File // the output of the program
 	seen   chan string
 }
 
@@ -63,7 +63,7 @@ func newPerson(t *testing.T, told func(string)) *person {
 				told(all.String())
 			}
 			if err != nil {
-				_ = eyes.Close() // all was read
+				_ = eyes.Close() // all output was read
 				p.seen <- strings.ReplaceAll(all.String(), "\r\n", "\n")
 				return
 			}
@@ -72,7 +72,7 @@ func newPerson(t *testing.T, told func(string)) *person {
 	return p
 }
 
-// atTerminal calls the program at a terminal, and gives what the person saw.
+// atTerminal runs the program at a terminal, and returns the text on the screen.
 func atTerminal(t *testing.T, args ...string) (code int, seen string) {
 	t.Helper()
 	p := newPerson(t, nil)
@@ -106,7 +106,7 @@ func TestNotesComeAfterTheText(t *testing.T) {
 	require.Contains(t, after, "Note:")
 }
 
-func TestNoPagerStartsForWhatIsShortOrNotForReading(t *testing.T) {
+func TestNoPagerStartsForShortOrMachineReadableText(t *testing.T) {
 	scene(t)
 	file := pager(t, `cat > "$PAGED"`)
 	for _, args := range [][]string{
@@ -148,7 +148,7 @@ func TestAFollowedLogIsNotPaged(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-func TestAPagerThatEndsEarlyIsNoError(t *testing.T) {
+func TestClosingThePagerEarlyIsNoError(t *testing.T) {
 	scene(t)
 	pager(t, `head -n 1; exit 3`)
 	for _, args := range [][]string{
@@ -162,7 +162,7 @@ func TestAPagerThatEndsEarlyIsNoError(t *testing.T) {
 	}
 }
 
-func TestThePagerIsTheOneThatWasAskedFor(t *testing.T) {
+func TestThePagerFollowsTheVariables(t *testing.T) {
 	for _, c := range []struct {
 		environ []string
 		want    string

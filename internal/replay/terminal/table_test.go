@@ -24,13 +24,13 @@ func TestTablesFoldBetweenTheirColumns(t *testing.T) {
 		"web-1   1/1     <none>\n    <none>\n"+
 		"api     0/1     node-1\n    a/b\n", terminal.FoldTables(pods, 40))
 	require.Equal(t, pods, terminal.FoldTables(pods, 49), "it fits")
-	require.Equal(t, pods, terminal.FoldTables(pods, 0), "there is no terminal")
+	require.Equal(t, pods, terminal.FoldTables(pods, 0), "no terminal")
 
 	const short = "NAME    TYPE\nweb     ClusterIP\n"
-	require.Equal(t, short+"\n"+terminal.FoldTables(pods, 40), terminal.FoldTables(short+"\n"+pods, 40), "each table folds by itself")
+	require.Equal(t, short+"\n"+terminal.FoldTables(pods, 40), terminal.FoldTables(short+"\n"+pods, 40), "each table folds separately")
 }
 
-func TestACellThatIsWiderThanTheTerminalHangs(t *testing.T) {
+func TestACellWiderThanTheTerminalIsIndented(t *testing.T) {
 	const holes = "" +
 		"RESOURCE   COMPLETE   WHY\n" +
 		"pods       no         expired: too old; a list then held nothing new\n" +

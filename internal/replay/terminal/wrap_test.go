@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 )
 
-func TestLinesBreakAtSpacesAndHang(t *testing.T) {
+func TestLinesBreakAtSpacesAndIndent(t *testing.T) {
 	for _, c := range []struct {
 		text           string
 		width, hanging int
@@ -50,7 +50,7 @@ func TestNoLineIsWiderThanTheTerminalAndNothingIsLost(t *testing.T) {
 	})
 }
 
-func TestAStyleColoursEachLineByItself(t *testing.T) {
+func TestAStyleColoursEachLineSeparately(t *testing.T) {
 	on, off := terminal.NewStyle(true), terminal.NewStyle(false)
 	require.Equal(t, "\x1b[32m+ a\x1b[0m\n\x1b[32mb\x1b[0m\n", on.Added("+ a\nb\n"))
 	require.Empty(t, on.Removed(""))
