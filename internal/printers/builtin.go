@@ -14,7 +14,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/patch"
 
-	// The kinds that internalversion prints, and whose types it does not register.
+	// registers the types that internalversion prints but does not register
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"
 	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"

@@ -284,7 +284,7 @@ func TestASnapshotReportsObjectsThatItCannotWrite(t *testing.T) {
 		{"-o " + full, "is not empty: name another directory, or use --force"},
 		{"--format zip", "use one of yaml (or list), json, files, tar"},
 		{"--format files", "needs a directory"},
-		{"--hashed-secrets", "goes with --for-apply"},
+		{"--hashed-secrets", "needs --for-apply"},
 		{"-o /nowhere/at/all.tar", "no such file or directory"},
 		{"-l =a", "--selector"},
 	} {

@@ -213,7 +213,7 @@ func TestContradictoryFlagsOfASharedServerAreRejected(t *testing.T) {
 		"an unknown mode":         {with("--authorization", "rbac", "--live", uid+"="+live), `--authorization "rbac": there are live-self and live`},
 		"no certificate":          {[]string{"--authorization", "live", "--live", uid + "=" + live}, "needs --tls-cert and --tls-key"},
 		"no live API":             {with("--authorization", "live-self"), "needs --live UID=KUBECONFIG"},
-		"no UID":                  {with("--authorization", "live-self", "--live", live), "write UID=KUBECONFIG"},
+		"no UID":                  {with("--authorization", "live-self", "--live", live), "use UID=KUBECONFIG"},
 		"a cluster twice":         {with("--authorization", "live-self", "--live", uid+"="+live, "--live", uid+"="+live), "names cluster " + uid + " twice"},
 		"a cluster of no record":  {with("--authorization", "live-self", "--live", "other="+live), "this server has no cluster with this UID; it serves " + uid + " (test)"},
 		"no kubeconfig":           {with("--authorization", "live-self", "--live", uid+"=/none"), "/none: no such file"},

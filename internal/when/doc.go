@@ -13,9 +13,9 @@
 //	now, seq:N, rv:N, RFC 3339             as history.ParseInstant
 //	1h, -10m, 2d12h, 10m ago, 2 hours ago  before now; a day has 24 hours
 //	18:45, 18:45:07                        today
-//	today, yesterday                       the begin of the day
+//	today, yesterday                       the beginning of the day
 //	yesterday 14:05                        that wall time
-//	2026-11-24, 2026-11-24 18:45           the begin of the day; that wall time
+//	2026-11-24, 2026-11-24 18:45           the beginning of the day; that wall time
 //	1795587481, 1795587481.5               seconds since 1970
 //
 // # What it rejects, and why

@@ -26,8 +26,8 @@ A ~ before a time means that the time is an estimate. A ? means that clocks of s
 
 On a terminal, blame prints a version once for consecutive lines.
 
--o json prints one object per line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type, source,
-manager, subresource, earlier (before the record) and latest (in a gap).
+-o json prints one object per line: text, pointer (RFC 6901), seq, resourceVersion, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory,
+type, source, manager, subresource, earlier (before the record) and latest (in a gap).
 
 Exit code 1 means that something is damaged or missing. blame still shows the rest.`
 

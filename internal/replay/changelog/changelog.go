@@ -48,11 +48,12 @@ A ~ before a time means that the time is an estimate. In a pause, the order of r
 change that may have happened between them. A ? means that clocks of servers contradict that order. Gaps and pauses of the record are lines of the log, in
 the order of time.
 
--o json prints one object per line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync), source
-(watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager,
-subresource, managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt, estimated, contradictory), changes, and diff with
---diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; for a removed value, its last part is that of the previous version), old and new; the first version of an object is one add at path "". A line that has only the member note is a gap, a pause or a damaged row: kind,
-group, resource, from, to, seq, text.
+-o json prints one object per line: cluster, seq, observedAt, occurredAt, estimated, notBefore, notAfter, contradictory, type (Added, Updated, Deleted, Sync),
+source (watch, list, relist, resync, schema, inferred), group, version, resource, kind, namespace, name, uid, resourceVersion, manager, subresource,
+managerEvidence (entry, owner, none), managerHint, lastManager of a Deleted (manager, subresource, seq, occurredAt, estimated, contradictory), changes, and
+diff with --diff. A change has op (add, remove, replace, reorder), path, pointer (RFC 6901, in this version; for a removed value, its last part is that of the
+previous version), old and new; the first version of an object is one add at path "". A line that has only the member note is a gap, a pause or a damaged row:
+kind, group, resource, from, to, seq, text.
 
 Exit code 1 means that something is damaged or missing. log still shows the rest.`
 

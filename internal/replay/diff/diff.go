@@ -174,7 +174,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	d.env.Notes(from.Notes)
 	d.env.Notes(to.Notes)
 	if from.Time.After(to.Time) || from.Time.Equal(to.Time) && from.Seq > to.Seq {
-		d.env.Note(fmt.Sprintf("--from %s is later than --to %s: the answer is the way back from the first instant to the second", d.fromInstant, d.toInstant))
+		d.env.Note(fmt.Sprintf("--from %s is later than --to %s: the answer shows the changes backward in time", d.fromInstant, d.toInstant))
 	}
 	for _, t := range targets {
 		d.env.Note(t.Resource.Confined(namespace))

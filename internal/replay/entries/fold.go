@@ -96,7 +96,7 @@ func (f *Fold) asked(v *history.Version) bool {
 		return false
 	}
 	if v.Source == delta.SourceResync && !slices.Contains(f.Types, delta.Sync) && !f.Folding.All() {
-		return false // Nothing happened.
+		return false // a resync shows no change
 	}
 	return true
 }

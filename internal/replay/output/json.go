@@ -7,7 +7,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 )
 
-// WriteJSON writes a value as JSON that cannot control a terminal, on one line or indented by two spaces.
+// WriteJSON writes a value as JSON that cannot control a terminal. If indented is false, it writes one line. If it is true,
+// it indents by two spaces.
 func WriteJSON(out io.Writer, value any, indented bool) error {
 	marshal := json.Marshal
 	if indented {

@@ -18,7 +18,7 @@ type End struct {
 	Alive bool
 }
 
-// EndOf finds the delta that ended the newest life of a name by a point.
+// EndOf returns the delta that ended the newest life of a name, up to a point.
 func EndOf(ctx context.Context, rec *history.Record, scope history.Scope, p history.Point) (end End, err error) {
 	for life, err := range rec.Lives(ctx, history.LifeQuery{Scope: scope, BornBy: max(p.Seq, p.Until)}) {
 		if err != nil {

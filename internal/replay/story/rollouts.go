@@ -30,7 +30,7 @@ func (p *textPrinter) rollouts(all []*story.Rollout) error {
 	return nil
 }
 
-// rollout returns the text about a rollout: when and by which change it started, why it was stuck, how it ended.
+// rollout returns the text about a rollout: its start and its change, why it was stuck, how it ended.
 func (p *textPrinter) rollout(r *story.Rollout) string {
 	day, begin := "", fmt.Sprintf(" %-*s", len(shortForm), "before")
 	if r.Start != nil {
@@ -78,7 +78,7 @@ func (p *textPrinter) troubles(r *story.Rollout) (lines []string) {
 	return lines
 }
 
-// counted returns the name of one object, or the number and kind of several objects of one kind.
+// counted returns the name of one object. For several objects of one kind, it returns their number and kind.
 func counted(all []*story.Object) string {
 	if len(all) == 1 {
 		return all[0].Stream.Kind + " " + all[0].Name

@@ -26,9 +26,9 @@ On a terminal, story only counts repeated Events and the changes that log folds 
 before a time means that the time is an estimate. A ? means that clocks of servers contradict it. Gaps and pauses of the record have their own lines.
 
 -o json prints one object per line. Lines of deltas are like those of log -o json, with class (shown, event, lease, endpoints, binding, status, managedFields,
-leaderElection, resync), depth and owner (kind, name, uid). An Event also has event (type, reason, message, count, component) and about (kind, name, uid). A line that has only
-the member note is a gap, a pause or a damaged row. Lines that have only the member rollout come last: deployment, uid, revision, created, start, changes, troubles, outcome
-(done, undone, replaced, deleted or, if it has not ended, ""), end.
+leaderElection, resync), depth and owner (kind, name, uid). An Event also has event (type, reason, message, count, component) and about (kind, name, uid). A
+line that has only the member note is a gap, a pause or a damaged row. Lines that have only the member rollout come last: deployment, uid, revision, created,
+start, changes, troubles, outcome (done, undone, replaced, deleted or, if it has not ended, ""), end.
 
 Exit code 1 means that something is damaged or missing. story still shows the rest.`
 

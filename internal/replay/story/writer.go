@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/story"
 )
 
-// A printer writes the parts of a story in one form.
+// A printer writes the parts of a story in one output form.
 type printer interface {
 	title(root *story.Object) error
 	entry(e *story.Entry, shown *entries.Entry) error

@@ -47,7 +47,7 @@ type person struct {
 	seen   chan string
 }
 
-func newPerson(t *testing.T, told func(string)) *person {
+func newPerson(t *testing.T, onOutput func(string)) *person {
 	t.Helper()
 	eyes, screen, err := pty.Open()
 	require.NoError(t, err)
@@ -59,8 +59,8 @@ func newPerson(t *testing.T, told func(string)) *person {
 		for {
 			n, err := eyes.Read(part)
 			all.Write(part[:n])
-			if told != nil {
-				told(all.String())
+			if onOutput != nil {
+				onOutput(all.String())
 			}
 			if err != nil {
 				_ = eyes.Close() // all output was read

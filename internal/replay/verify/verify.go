@@ -41,9 +41,10 @@ day. A prune row is not part of the chain. An auditor's login may use --head.
 With --activity, verify checks only the precomputed counts of the timeline: it computes each count again from the deltas. The record does not depend on these
 counts. An auditor's login may use --activity.
 
--o json prints one object: with --activity, holds, deltas and blocks (counted again), missing (deltas without precomputed counts), other (deltas counted by another
-version) and findings; with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; without them, holds, checked (numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster
-resources (group, resource, scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
+-o json prints one object: with --activity, holds, deltas and blocks (counted again), missing (deltas without precomputed counts), other (deltas counted by
+another version) and findings; with --head, outcome (equal, different, pruned), head, found, newest, day, fromPrune and text; without them, holds, checked
+(numbers), findings (check, seq, text), chain (checked, batches, deltas, anchored, erasures, erased), and with --against-cluster resources (group, resource,
+scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
 Exit codes:
   0   everything holds; --head: the commit has this digest; --activity: all counts are right
