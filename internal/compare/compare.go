@@ -227,17 +227,17 @@ func (c *Comparison) kept(found []Difference, allFields bool) (kept []Difference
 	return kept, err
 }
 
-// stretch is the number of differences that a goroutine handles at a time.
-const stretch = 64
+// chunk is the number of differences that a goroutine handles at a time.
+const chunk = 64
 
 // Each calls look once for each difference, in no order, with the index of the difference and the object at both instants.
 // It runs as many goroutines as there are processors. It returns the first error.
 func Each(all []Difference, look func(i int, before, after patch.Doc) error) error {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < len(all); from += stretch {
+	for from := 0; from < len(all); from += chunk {
 		group.Go(func() error {
-			for i := from; i < min(from+stretch, len(all)); i++ {
+			for i := from; i < min(from+chunk, len(all)); i++ {
 				before, after, err := all[i].Docs()
 				if err == nil {
 					err = look(i, before, after)

@@ -134,14 +134,14 @@ func (c *comparison) unnamed(at Path, old, now []member) {
 	}
 	i, j := start, start
 	for _, pair := range common(old[start:oldEnd], now[start:newEnd]) {
-		c.stretch(at, old, now, i, start+pair[0], j, start+pair[1])
+		c.compareRange(at, old, now, i, start+pair[0], j, start+pair[1])
 		i, j = start+pair[0]+1, start+pair[1]+1
 	}
-	c.stretch(at, old, now, i, oldEnd, j, newEnd)
+	c.compareRange(at, old, now, i, oldEnd, j, newEnd)
 }
 
-// stretch compares the elements between two common elements, place by place.
-func (c *comparison) stretch(at Path, old, now []member, i, oldEnd, j, newEnd int) {
+// compareRange compares the elements between two common elements, place by place.
+func (c *comparison) compareRange(at Path, old, now []member, i, oldEnd, j, newEnd int) {
 	for ; i < oldEnd && j < newEnd; i, j = i+1, j+1 {
 		c.values(at.index(j), old[i].value, now[j].value)
 	}

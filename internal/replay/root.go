@@ -202,16 +202,16 @@ func report(ctx context.Context, e *env.Env, err error, out io.Writer) int {
 		return 141
 	case errors.As(err, &exit):
 		if exit.Err != nil {
-			fmt.Fprint(out, said(e, exit.Err))
+			fmt.Fprint(out, formatError(e, exit.Err))
 		}
 		return exit.Code
 	}
-	fmt.Fprint(out, said(e, err))
+	fmt.Fprint(out, formatError(e, err))
 	return 1
 }
 
-// said formats an error for a person: with the zone and the colours of the answer, in lines that fit the terminal.
-func said(e *env.Env, err error) string {
+// formatError formats an error for a person: with the zone and the colours of the answer, in lines that fit the terminal.
+func formatError(e *env.Env, err error) string {
 	return terminal.Wrap(coloured(e.InZone(message(err)), e.ErrStyle()), e.Width(), len("error: "))
 }
 

@@ -37,7 +37,7 @@ var monthForms = []string{
 
 // corrected returns the form that the user perhaps meant and that Parse accepts; "" if there is none.
 func (c Clock) corrected(text string) string {
-	for _, tried := range []string{strings.ToLower(text), half(strings.ToLower(text)), strings.ToUpper(text)} {
+	for _, tried := range []string{strings.ToLower(text), from12Hours(strings.ToLower(text)), strings.ToUpper(text)} {
 		if _, err := c.read(tried); err == nil {
 			return tried
 		}
@@ -65,8 +65,8 @@ func (c Clock) ofThisYear(t time.Time) time.Time {
 
 var halfDay = regexp.MustCompile(`(\d{1,2})(?::(\d{2}))? ?([ap])m\b`)
 
-// half converts 6:45 pm to 18:45.
-func half(text string) string {
+// from12Hours converts 6:45 pm to 18:45.
+func from12Hours(text string) string {
 	return halfDay.ReplaceAllStringFunc(text, func(found string) string {
 		parts := halfDay.FindStringSubmatch(found)
 		t, err := time.Parse("3:04pm", fmt.Sprintf("%s:%s%sm", parts[1], (parts[2] + "00")[:2], parts[3]))

@@ -41,8 +41,8 @@ func (f *filter) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.indices, "index", nil, "only objects that an index holds under a value: name=value (namespace, label, owner, node, uid)")
 }
 
-// given rejects empty lists: they come from unset shell variables, and would select everything.
-func given(flags *pflag.FlagSet) error {
+// rejectEmptyLists returns an error for an empty list: it comes from an unset shell variable, and would select everything.
+func rejectEmptyLists(flags *pflag.FlagSet) error {
 	for _, name := range []string{"kind", "manager", "type"} {
 		list, err := flags.GetStringSlice(name)
 		if err != nil {
@@ -57,7 +57,7 @@ func given(flags *pflag.FlagSet) error {
 
 // validate parses the flags, and rejects invalid values.
 func (f *filter) validate(cmd *cobra.Command) (err error) {
-	if err := given(cmd.Flags()); err != nil {
+	if err := rejectEmptyLists(cmd.Flags()); err != nil {
 		return env.Mistake(cmd, err)
 	}
 	if f.patterns, err = field.ParsePatterns(f.paths); err != nil {

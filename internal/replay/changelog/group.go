@@ -11,8 +11,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// together is the maximum time between the deltas of one line.
-const together = time.Second
+// groupWithin is the maximum time between the deltas of one line.
+const groupWithin = time.Second
 
 // A group holds equal deltas of siblings: objects of one kind and one owner. On a terminal, the group is one line, with the
 // number of objects.
@@ -37,11 +37,11 @@ type groups struct {
 
 // add adds a delta to the group with its key, and returns the groups that no longer wait.
 func (s *groups) add(e *entries.Entry, key string) (due []*group) {
-	for len(s.waiting) > 0 && e.OccurredAt.Sub(s.waiting[0].first().OccurredAt).Abs() > together {
+	for len(s.waiting) > 0 && e.OccurredAt.Sub(s.waiting[0].first().OccurredAt).Abs() > groupWithin {
 		due = append(due, s.next())
 	}
 	if e.Type == delta.Deleted {
-		s.take(e.UID)
+		s.foldSteps(e.UID)
 	}
 	same := s.byKey[key]
 	switch {
@@ -63,15 +63,15 @@ func (s *groups) begin(g *group) {
 	s.byKey[g.key] = g
 }
 
-// take folds the waiting steps of a deletion when its Deleted arrives.
-func (s *groups) take(uid string) {
+// foldSteps folds the waiting steps of a deletion when its Deleted arrives.
+func (s *groups) foldSteps(uid string) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(g *group) bool {
 		g.all = slices.DeleteFunc(g.all, func(e *entries.Entry) bool {
-			needless := e.Terminates && e.UID == uid
-			if needless {
+			redundant := e.Terminates && e.UID == uid
+			if redundant {
 				s.folded(e)
 			}
-			return needless
+			return redundant
 		})
 		if len(g.all) == 0 {
 			s.forget(g)

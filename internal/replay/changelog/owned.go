@@ -10,7 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/story"
 )
 
-// withOwned prints the log of named objects and their owned objects, on one time line.
+// withOwned prints one log of named objects and their owned objects.
 func (l *logCommand) withOwned(ctx context.Context, rec *env.Record, targets []resource.Target, scopes []history.Scope) error {
 	var all history.Scope
 	var ids []int64

@@ -127,7 +127,7 @@ func (w *logWriter) broken(ctx context.Context, v *history.Version, err error) e
 		}
 	}
 	w.damaged = append(w.damaged, err)
-	return w.say(func() error { return w.printer.remark(r) })
+	return w.emit(func() error { return w.printer.remark(r) })
 }
 
 func (w *logWriter) version(ctx context.Context, v *history.Version) error {
@@ -176,15 +176,15 @@ func (w *logWriter) entry(ctx context.Context, objectID int64, e *entries.Entry)
 // remarks prints remarks between the deltas.
 func (w *logWriter) remarks(all []entries.Remark) error {
 	for _, r := range all {
-		if err := w.say(func() error { return w.printer.remark(r) }); err != nil {
+		if err := w.emit(func() error { return w.printer.remark(r) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// say prints a line, or keeps it for later.
-func (w *logWriter) say(what func() error) error { return w.put(keptLine{show: what}) }
+// emit prints a line, or keeps it for later.
+func (w *logWriter) emit(what func() error) error { return w.put(keptLine{show: what}) }
 
 func (w *logWriter) put(line keptLine) error {
 	if !w.holding {

@@ -13,8 +13,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-// patience is the maximum time of a completion. Most take a tenth of a second.
-const patience = 2 * time.Second
+// timeout is the maximum time of a completion. Most take a tenth of a second.
+const timeout = 2 * time.Second
 
 // A reading is the open record, with the time range of a command line.
 type reading struct {
@@ -31,7 +31,7 @@ type reading struct {
 
 // read opens the record, calls ask, and closes the record.
 func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (offer, error)) (found offer, err error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	silent, err := c.silent(cmd)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *completer) silent(cmd *cobra.Command) (*env.Env, error) {
 
 // clusters completes --cluster. It opens no record: a database with several clusters needs a name for that.
 func (c *completer) clusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	var names []string
 	if silent, err := c.silent(cmd); err == nil {

@@ -180,7 +180,7 @@ func (c *coverageCommand) report(ctx context.Context, rec *env.Record, args []st
 		r.add(s)
 	}
 	r.finish()
-	r.leftOut(wanted)
+	r.addUnrecorded(wanted)
 	for _, p := range pauses {
 		if meets(p.From, p.To, from, to) {
 			r.Pauses = append(r.Pauses, pauseCoverage{From: p.From, To: p.To, AfterSeq: p.AfterSeq, Recorder: p.Recorder})
@@ -256,8 +256,8 @@ func (c *coverageCommand) wanted(ctx context.Context, rec *env.Record, to time.T
 	return wanted, nil
 }
 
-// leftOut adds the named resources that the record does not hold. Then the report is not complete.
-func (r *Report) leftOut(wanted map[schema.GroupResource]bool) {
+// addUnrecorded adds the named resources that the record does not hold. Then the report is not complete.
+func (r *Report) addUnrecorded(wanted map[schema.GroupResource]bool) {
 	for gr, recorded := range wanted {
 		if recorded {
 			continue

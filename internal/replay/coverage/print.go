@@ -175,7 +175,7 @@ func (c *resourceCoverage) absence() string {
 
 // summary returns one sentence about the recorded resources.
 func (r *Report) summary(zone *time.Location) string {
-	complete, holes, leftOut := 0, 0, 0
+	complete, holes, excluded := 0, 0, 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		switch {
@@ -183,7 +183,7 @@ func (r *Report) summary(zone *time.Location) string {
 		case c.Complete:
 			complete++
 		case !c.hasHole():
-			leftOut++
+			excluded++
 		default:
 			holes++
 		}
@@ -201,8 +201,8 @@ func (r *Report) summary(zone *time.Location) string {
 	default:
 		text = "Complete until " + end.In(zone).Format(output.StampForm) + ", when recording stopped: " + text
 	}
-	if leftOut > 0 {
-		text += fmt.Sprintf("; configuration left out %d", leftOut)
+	if excluded > 0 {
+		text += fmt.Sprintf("; configuration excludes %d", excluded)
 	}
 	switch len(r.Pauses) {
 	case 0:

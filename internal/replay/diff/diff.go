@@ -211,7 +211,7 @@ func (d *diffCommand) answer(ctx context.Context, rec *env.Record, args []string
 	for _, text := range append(labels.Unknown(selects), d.hints(len(shown) == 0)...) {
 		d.env.Note(text)
 	}
-	different := len(shown) > 0 || !d.rules.Said && d.folded.Total() > 0
+	different := len(shown) > 0 || !d.rules.OnCommandLine && d.folded.Total() > 0
 	return different, errors.Join(c.Damage(), chosen.Missing("at either instant"))
 }
 

@@ -54,7 +54,7 @@ func newEntry(cluster string, v *history.Version, about string, all []field.Chan
 		Cluster: cluster, Seq: v.Seq, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt),
 		Type: v.Type, Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
-		Changes: field.JSONOf(all), About: about, Shown: words.Unsaid(v, field.Expanded(all)),
+		Changes: field.JSONOf(all), About: about, Shown: words.NotInSummary(v, field.Expanded(all)),
 		Owner: ownerOf(v.Doc),
 	}
 }

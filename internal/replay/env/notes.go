@@ -11,41 +11,41 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/output"
 )
 
-// mostAlike is the maximum number of notes of one kind, about different resources, that are printed one by one.
-const mostAlike = 3
+// maxSimilar is the maximum number of notes of one kind, about different resources, that are printed one by one.
+const maxSimilar = 3
 
 // Notes prints notes on standard error, each once. A note about many resources is printed once, with their number.
 func (e *Env) Notes(notes []history.Note) {
-	alike := map[likeness][]history.Note{}
+	similar := map[similarity][]history.Note{}
 	for _, n := range notes {
-		alike[likenessOf(n)] = append(alike[likenessOf(n)], n)
+		similar[similarityOf(n)] = append(similar[similarityOf(n)], n)
 	}
 	for _, n := range notes {
 		text := n.Text
-		if all := alike[likenessOf(n)]; n.Resource != "" && len(all) > mostAlike {
-			text = inOne(all)
+		if all := similar[similarityOf(n)]; n.Resource != "" && len(all) > maxSimilar {
+			text = joined(all)
 		}
 		e.Note(text)
 	}
 }
 
-// A likeness is equal for notes of one kind about different resources.
-type likeness struct {
+// A similarity is equal for notes of one kind about different resources.
+type similarity struct {
 	kind          history.NoteKind
 	ofOne         bool // about one resource, not about all
 	begins, ended bool
 }
 
-func likenessOf(n history.Note) likeness {
-	return likeness{n.Kind, n.Resource != "", !n.From.IsZero(), !n.To.IsZero()}
+func similarityOf(n history.Note) similarity {
+	return similarity{n.Kind, n.Resource != "", !n.From.IsZero(), !n.To.IsZero()}
 }
 
-// inOne returns one sentence for notes of one kind. Its time range covers the time ranges of all notes.
-func inOne(all []history.Note) string {
+// joined returns one sentence for notes of one kind. Its time range covers the time ranges of all notes.
+func joined(all []history.Note) string {
 	var names []string
 	from, to := all[0].From, all[0].To
 	for i, n := range all {
-		if i < mostAlike {
+		if i < maxSimilar {
 			names = append(names, schema.GroupResource{Group: n.Group, Resource: n.Resource}.String())
 		}
 		if n.From.Before(from) {
@@ -57,16 +57,16 @@ func inOne(all []history.Note) string {
 	}
 	who := fmt.Sprintf("%d resources (%s, …)", len(all), strings.Join(names, ", "))
 	const why = `; "coverage" says why`
-	switch like := likenessOf(all[0]); {
-	case like.kind == history.NoteNotYet && like.ended:
+	switch same := similarityOf(all[0]); {
+	case same.kind == history.NoteNotYet && same.ended:
 		return fmt.Sprintf("%s were not recorded before %s%s", who, stamp(to), why)
-	case like.kind == history.NoteNotYet:
+	case same.kind == history.NoteNotYet:
 		return fmt.Sprintf("%s were not recorded yet%s", who, why)
-	case like.kind == history.NoteGap && like.ended:
+	case same.kind == history.NoteGap && same.ended:
 		return fmt.Sprintf("changes of %s between %s and %s may have been missed%s", who, stamp(from), stamp(to), why)
-	case like.kind == history.NoteGap:
+	case same.kind == history.NoteGap:
 		return fmt.Sprintf("changes of %s after %s are not on record%s", who, stamp(from), why)
-	case like.kind == history.NoteAfterEnd:
+	case same.kind == history.NoteAfterEnd:
 		return fmt.Sprintf("the watches of %s have shown nothing after an earlier resource version: this is their last known state", who)
 	}
 	return fmt.Sprintf("%s, and the same of %s", all[0].Text, output.Counted(len(all)-1, "more resource"))

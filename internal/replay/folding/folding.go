@@ -24,12 +24,12 @@ const (
 // Rules decide which changes are only counted. They decide by what changed, never by who changed it. The zero value folds
 // nothing.
 type Rules struct {
-	Active  bool
-	Said    bool   // a flag on the command line sets a rule
-	Verbose bool   // fold only the changes that Ignore matches
-	Only    string // "", OnlySpec, OnlyStatus or OnlyAll
-	Events  bool   // show Events
-	Ignore  []field.Pattern
+	Active        bool
+	OnCommandLine bool   // a flag on the command line sets a rule
+	Verbose       bool   // fold only the changes that Ignore matches
+	Only          string // "", OnlySpec, OnlyStatus or OnlyAll
+	Events        bool   // show Events
+	Ignore        []field.Pattern
 	// Asked holds resources whose type the user named. Their objects are not folded for their type.
 	Asked map[schema.GroupResource]bool
 }
@@ -45,8 +45,8 @@ func AddFlags(flags *pflag.FlagSet) {
 // Of returns the rules from flags and settings. A person at a terminal sees the changes of people and deployers. JSON and
 // pipes fold nothing, unless a flag on the command line sets a rule.
 func Of(e *env.Env, cmd *cobra.Command, person bool) (Rules, error) {
-	said := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
-	rules := Rules{Active: person || said, Said: said, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
+	onCommandLine := slices.ContainsFunc([]string{"verbose", "only", "ignore", "events"}, cmd.Flags().Changed)
+	rules := Rules{Active: person || onCommandLine, OnCommandLine: onCommandLine, Verbose: e.Fold.Verbose, Only: e.Fold.Only, Events: e.Fold.Events}
 	if known := []string{OnlySpec, OnlyStatus, OnlyAll}; rules.Only != "" && !slices.Contains(known, rules.Only) {
 		return rules, env.Mistake(cmd, fmt.Errorf("--only %q: use one of %s", rules.Only, strings.Join(known, ", ")))
 	}

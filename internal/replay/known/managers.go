@@ -7,8 +7,8 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// lately is the number of deltas in which managers are searched. The query takes some hundredths of a second.
-const lately = 20_000
+// recentDeltas is the number of deltas in which managers are searched. The query takes some hundredths of a second.
+const recentDeltas = 20_000
 
 // Managers returns the field managers that are proved writers of the latest deltas, up to a seq (0: the end of the record).
 // It does not return a manager that wrote only earlier, because no index covers managers.
@@ -25,7 +25,7 @@ func Managers(ctx context.Context, rec *history.Record, upTo int64) ([]string, e
 		SELECT DISTINCT d.manager
 		FROM stretch s
 		JOIN kuberewind.record_deltas d ON d.cluster = $1 AND d.seq > s.last - $3 AND d.seq <= s.last AND d.observed_at BETWEEN s.first_at AND s.last_at
-		WHERE d.manager IS NOT NULL ORDER BY d.manager`, rec.Cluster().Number, upTo, int64(lately))
+		WHERE d.manager IS NOT NULL ORDER BY d.manager`, rec.Cluster().Number, upTo, int64(recentDeltas))
 	if err != nil {
 		return nil, fmt.Errorf("read managers: %w", err)
 	}
@@ -47,7 +47,7 @@ func ManagersOf(ctx context.Context, rec *history.Record, o Object) ([]string, e
 			JOIN kuberewind.record_deltas d ON d.cluster = l.cluster AND d.object_id = l.object_id
 			WHERE l.cluster = $1 AND l.stream = ANY ($2::int[]) AND l.name = $4 AND ($3 = '' OR l.namespace = $3) AND d.manager IS NOT NULL
 			ORDER BY l.object_id DESC, d.seq DESC LIMIT $5
-		) written ORDER BY manager`, rec.Cluster().Number, o.Streams, o.Namespace, o.Name, lately)
+		) written ORDER BY manager`, rec.Cluster().Number, o.Streams, o.Namespace, o.Name, recentDeltas)
 	if err != nil {
 		return nil, fmt.Errorf("read the managers of %s: %w", o.Name, err)
 	}

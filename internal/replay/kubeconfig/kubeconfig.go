@@ -76,7 +76,7 @@ func (c *command) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.shared.Meant() {
+	if c.shared.Selected() {
 		text, err := c.shared.Kubeconfig(cmd.Context(), c.env, aim)
 		if err != nil {
 			return err

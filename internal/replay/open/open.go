@@ -112,5 +112,5 @@ func (c *command) show(ctx context.Context, rec *env.Record, at history.Instant,
 	if access == nil {
 		return c.own(ctx, rec, focus)
 	}
-	return c.lead(ctx, access, focus)
+	return c.openLink(ctx, access, focus)
 }

@@ -29,14 +29,14 @@ func (c *command) own(ctx context.Context, rec *env.Record, focus past.Focus) er
 	c.env.Note("no server of this database runs, so this command started one: end it with Ctrl-C")
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Serve(serving) })
-	group.Go(func() error { return c.leadOnce(serving, server, focus) })
+	group.Go(func() error { return c.openOnce(serving, server, focus) })
 	return errors.Join(group.Wait(), remove())
 }
 
-// leadOnce opens the page. If no browser came, the server keeps running: a second "open" finds it.
-func (c *command) leadOnce(ctx context.Context, server *past.Server, focus past.Focus) error {
+// openOnce opens the page. If no browser came, the server keeps running: a second "open" finds it.
+func (c *command) openOnce(ctx context.Context, server *past.Server, focus past.Focus) error {
 	access := server.Access()
-	err := c.lead(ctx, &access, focus)
+	err := c.openLink(ctx, &access, focus)
 	var unopened *unopenedError
 	if errors.As(err, &unopened) {
 		c.env.Note(err.Error())

@@ -21,13 +21,13 @@ const (
 // Progress shows the state of long work: a bar on a terminal, lines elsewhere, and nothing for work that ends soon. Only one
 // goroutine at a time may use it.
 type Progress struct {
-	out    io.Writer
-	title  string
-	began  time.Time
-	said   time.Time
-	stage  string
-	bar    *progressbar.ProgressBar
-	silent bool
+	out     io.Writer
+	title   string
+	began   time.Time
+	printed time.Time
+	stage   string
+	bar     *progressbar.ProgressBar
+	silent  bool
 }
 
 // NewProgress starts the progress of work. If silent is true, it writes nothing.
@@ -44,10 +44,10 @@ func (p *Progress) Update(at history.Progress) {
 		p.draw(at)
 		return
 	}
-	if time.Since(p.said) < progressEvery {
+	if time.Since(p.printed) < progressEvery {
 		return
 	}
-	p.said = time.Now()
+	p.printed = time.Now()
 	text := fmt.Sprintf("%s: %s, %d", p.title, at.Stage, at.Done)
 	if at.Total > 0 {
 		text += fmt.Sprintf(" of %d", at.Total)

@@ -30,8 +30,8 @@ func configOf(access *serve.Access) *rest.Config {
 	return &rest.Config{Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}}
 }
 
-func newClient(config *rest.Config, origin, what string, patience time.Duration) (*client, error) {
-	config.Timeout = patience
+func newClient(config *rest.Config, origin, what string, timeout time.Duration) (*client, error) {
+	config.Timeout = timeout
 	made, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err

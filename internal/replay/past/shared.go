@@ -40,8 +40,8 @@ var serverForm = regexp.MustCompile(`^(https://[^/?#]+)/clusters/([^/?#]+)/?$`)
 
 const clusterPath = "/clusters/"
 
-// Meant reports whether the flags select such a server.
-func (s *Shared) Meant() bool { return s.own }
+// Selected reports whether the flags select such a server.
+func (s *Shared) Selected() bool { return s.own }
 
 // Check rejects contradictory flags.
 func (s *Shared) Check() error {
@@ -68,14 +68,14 @@ func (s *Shared) Kubeconfig(ctx context.Context, e *env.Env, aim *Aim) ([]byte, 
 	}
 	parts := serverForm.FindStringSubmatch(s.server)
 	path, title, found := aim.Elsewhere()
-	there := address{server: parts[1] + clusterPath + parts[2] + path, title: title}
+	target := address{server: parts[1] + clusterPath + parts[2] + path, title: title}
 	if !found {
-		if there, err = find(ctx, own.leadingTo(there, authority), parts[1]); err != nil {
+		if target, err = find(ctx, own.kubeconfigFor(target, authority), parts[1]); err != nil {
 			return nil, err
 		}
 	}
-	there.title = own.context.Cluster + "@" + there.title
-	return clientcmd.Write(*own.leadingTo(there, authority))
+	target.title = own.context.Cluster + "@" + target.title
+	return clientcmd.Write(*own.kubeconfigFor(target, authority))
 }
 
 // credentials returns the user of the current context, and the CA of the server.
@@ -96,7 +96,7 @@ func (s *Shared) Sessions(e *env.Env) (*Sessions, error) {
 		return nil, err
 	}
 	parts := serverForm.FindStringSubmatch(s.server)
-	config, err := clientcmd.NewDefaultClientConfig(*own.leadingTo(address{server: parts[1], title: parts[1]}, authority), nil).ClientConfig()
+	config, err := clientcmd.NewDefaultClientConfig(*own.kubeconfigFor(address{server: parts[1], title: parts[1]}, authority), nil).ClientConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func currentContext(e *env.Env) (*userContext, error) {
 	return &userContext{context: own, user: all.AuthInfos[own.AuthInfo]}, nil
 }
 
-// leadingTo returns a kubeconfig with only this address.
-func (c *userContext) leadingTo(p address, authority []byte) *clientcmdapi.Config {
+// kubeconfigFor returns a kubeconfig with only this address.
+func (c *userContext) kubeconfigFor(p address, authority []byte) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = p.title
 	config.Clusters[p.title] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: authority}

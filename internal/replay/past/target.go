@@ -91,7 +91,7 @@ func (a *Aim) find(ctx context.Context, e *env.Env, rec *env.Record, access *ser
 		return Find(ctx, e, rec, a.at)
 	}
 	if a.needsRunning() {
-		if err := a.there(ctx, e, rec, access); err != nil {
+		if err := a.checkSession(ctx, e, rec, access); err != nil {
 			return nil, err
 		}
 	}
@@ -106,8 +106,8 @@ func (a *Aim) find(ctx context.Context, e *env.Env, rec *env.Record, access *ser
 	return p, nil
 }
 
-// there returns an error if the cluster does not have the session.
-func (a *Aim) there(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) error {
+// checkSession returns an error if the cluster does not have the session.
+func (a *Aim) checkSession(ctx context.Context, e *env.Env, rec *env.Record, access *serve.Access) error {
 	if access == nil {
 		return ErrNoServer(e)
 	}

@@ -54,14 +54,14 @@ func (c *Chosen) Missing(when string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	var said []string
+	var reported []string
 	for _, t := range c.targets {
 		for _, name := range t.Names {
 			text := fmt.Sprintf("%s %q", t.Resource, name)
-			if c.names[t.Resource.GroupResource()][name] || slices.Contains(said, text) {
+			if c.names[t.Resource.GroupResource()][name] || slices.Contains(reported, text) {
 				continue
 			}
-			said = append(said, text)
+			reported = append(reported, text)
 			errs = append(errs, fmt.Errorf("%s did not exist %s", text, when))
 		}
 	}

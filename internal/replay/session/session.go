@@ -110,7 +110,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 
 // sessions returns a client for the sessions of the flags' server, or of a running server of this database.
 func (c *command) sessions(ctx context.Context) (*past.Sessions, error) {
-	if c.shared.Meant() {
+	if c.shared.Selected() {
 		return c.shared.Sessions(c.env)
 	}
 	rec, err := c.env.Open(ctx)

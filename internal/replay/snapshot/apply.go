@@ -43,7 +43,7 @@ func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, erro
 	if err := object.UnmarshalJSON(doc); err != nil {
 		return nil, err
 	}
-	reason := f.leaveOut(resource, object)
+	reason := f.skipReason(resource, object)
 	if reason == "" && hashed && !f.hashedSecrets {
 		reason = "Secret, whose values are hashes in the record (use --hashed-secrets to keep it)"
 	}
@@ -51,7 +51,7 @@ func (f *form) of(resource schema.GroupResource, doc patch.Doc) (patch.Doc, erro
 		f.manifest.LeftOut[reason]++
 		return nil, nil
 	}
-	forget(object)
+	removeServerFields(object)
 	adapt(resource, object)
 	switch {
 	case resource == view.DefinitionsResource:
@@ -79,8 +79,8 @@ var (
 	priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
 )
 
-// madeByItself lists resources whose objects users do not apply: nodes, controllers and the API server make them.
-var madeByItself = map[schema.GroupResource]string{
+// clusterMade lists resources whose objects users do not apply: nodes, controllers and the API server make them.
+var clusterMade = map[schema.GroupResource]string{
 	{Resource: "events"}: "Event", {Group: "events.k8s.io", Resource: "events"}: "Event",
 	{Group: "coordination.k8s.io", Resource: "leases"}:          "Lease",
 	{Group: "coordination.k8s.io", Resource: "leasecandidates"}: "LeaseCandidate",
@@ -125,9 +125,9 @@ var marks = []struct{ label, annotation, value, maker string }{
 	{annotation: "endpoints.kubernetes.io/last-change-trigger-time", maker: "a controller"},
 }
 
-// leaveOut returns the reason to skip an object, "" to write it.
-func (f *form) leaveOut(resource schema.GroupResource, o *unstructured.Unstructured) string {
-	if kind := madeByItself[resource]; kind != "" {
+// skipReason returns the reason to skip an object, "" to write it.
+func (f *form) skipReason(resource schema.GroupResource, o *unstructured.Unstructured) string {
+	if kind := clusterMade[resource]; kind != "" {
 		return kind + ", which the cluster makes by itself"
 	}
 	for _, owner := range o.GetOwnerReferences() {
@@ -150,10 +150,10 @@ func (f *form) leaveOut(resource schema.GroupResource, o *unstructured.Unstructu
 			return fmt.Sprintf("%s, which %s makes", o.GetKind(), m.maker)
 		}
 	}
-	return f.leaveOutByContent(resource, o)
+	return f.skipReasonByContent(resource, o)
 }
 
-func (f *form) leaveOutByContent(resource schema.GroupResource, o *unstructured.Unstructured) string {
+func (f *form) skipReasonByContent(resource schema.GroupResource, o *unstructured.Unstructured) string {
 	switch resource {
 	case jobs:
 		for _, c := range slicesAt(o.Object, "status", "conditions") {
@@ -179,8 +179,8 @@ func (f *form) leaveOutByContent(resource schema.GroupResource, o *unstructured.
 	return ""
 }
 
-// forget removes the fields that only the API server may set, and references by UID to objects of this cluster.
-func forget(o *unstructured.Unstructured) {
+// removeServerFields removes the fields that only the API server may set, and references by UID to objects of this cluster.
+func removeServerFields(o *unstructured.Unstructured) {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "ownerReferences", "deletionGracePeriodSeconds"} {
 		delete(metadata, field)

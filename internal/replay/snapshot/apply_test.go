@@ -12,9 +12,9 @@ func TestASnapshotForApplySkipsHashedAnnotations(t *testing.T) {
 		return map[string]any{"kind": "Thing", "metadata": map[string]any{"name": "a", "annotations": annotations}}
 	}
 	o := &unstructured.Unstructured{Object: object(map[string]any{"kapp.k14s.io/original": "hmac-sha256:00", "meta.helm.sh/release-name": "web"})}
-	forget(o)
+	removeServerFields(o)
 	require.Equal(t, object(map[string]any{"meta.helm.sh/release-name": "web"}), o.Object)
 	o = &unstructured.Unstructured{Object: object(map[string]any{"kapp.k14s.io/original": "hmac-sha256:00"})}
-	forget(o)
+	removeServerFields(o)
 	require.Equal(t, map[string]any{"kind": "Thing", "metadata": map[string]any{"name": "a"}}, o.Object)
 }

@@ -96,8 +96,8 @@ func (m *Manifest) count(resource schema.GroupResource) {
 	m.Resources[resource.String()]++
 }
 
-// leftOut returns the numbers of skipped objects with the reasons, for a person.
-func (m *Manifest) leftOut() []string {
+// skipped returns the numbers of skipped objects with the reasons, for a person.
+func (m *Manifest) skipped() []string {
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(m.LeftOut)) {
 		lines = append(lines, fmt.Sprintf("%d × %s", m.LeftOut[reason], reason))

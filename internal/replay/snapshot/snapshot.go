@@ -174,8 +174,8 @@ func (s *snapshotCommand) say(f *form) {
 	if f.asIs && f.manifest.HashedSecrets > 0 {
 		s.env.Note(fmt.Sprintf("the values of %s are keyed hashes, as the recorder wrote them", output.Counted(f.manifest.HashedSecrets, "Secret")))
 	}
-	for _, left := range f.manifest.leftOut() {
-		s.env.Note("skipped: " + left)
+	for _, text := range f.manifest.skipped() {
+		s.env.Note("skipped: " + text)
 	}
 	for _, replaced := range f.manifest.Replaced {
 		s.env.Note(replaced)

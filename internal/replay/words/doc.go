@@ -1,2 +1,2 @@
-// Package words formats changes for people, as a line or as part of a unified diff of YAML.
+// Package words formats changes for people, on one line or as a unified diff of YAML.
 package words

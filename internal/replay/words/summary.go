@@ -108,8 +108,8 @@ func Terminates(v *history.Version) bool {
 	return v.Type == delta.Updated && texts(v.Before, timestamp) != texts(v.Doc, timestamp)
 }
 
-// Unsaid returns the changes of a version that its Summary does not contain.
-func Unsaid(v *history.Version, all []field.Change) []field.Change {
+// NotInSummary returns the changes of a version that its Summary does not contain.
+func NotInSummary(v *history.Version, all []field.Change) []field.Change {
 	if texts(v.Doc, timestamp) == texts(v.Before, timestamp) {
 		return all
 	}

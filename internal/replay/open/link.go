@@ -25,8 +25,8 @@ type Answer struct {
 	At      string    `json:"at,omitempty"`
 }
 
-// lead opens a link in a browser, or prints it.
-func (c *command) lead(ctx context.Context, access *serve.Access, focus past.Focus) error {
+// openLink opens a link in a browser, or prints it.
+func (c *command) openLink(ctx context.Context, access *serve.Access, focus past.Focus) error {
 	links, err := past.NewLinks(access)
 	if err != nil {
 		return err
