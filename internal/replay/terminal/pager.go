@@ -34,7 +34,8 @@ type Pager struct {
 	gone     chan struct{}  // closed when the program has ended
 }
 
-// Program returns the user's pager: REPLAY_PAGER, PAGER, or less. It returns nil if that program does not exist, or is cat.
+// Program returns the user's pager: REPLAY_PAGER, PAGER, or less. It returns nil if that program does not exist or is cat,
+// or if PAGER is empty.
 func Program(environ []string) []string {
 	chosen := "less -FRX"
 	for _, name := range []string{"PAGER", "REPLAY_PAGER"} {
