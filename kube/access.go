@@ -10,13 +10,14 @@ import (
 
 const accessReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// Allowed asks the server whether this client may use a verb on all objects of a resource, and why not. The question
-// leaves nothing behind on the server.
+// Allowed asks the server whether this client may use a verb on all objects of a resource, and returns the server's reason.
+// The server does not store the review.
 func (c *Client) Allowed(ctx context.Context, verb string, r Resource) (allowed bool, reason string, err error) {
 	return c.AllowedOn(ctx, verb, r, "", "")
 }
 
-// AllowedOn is Allowed for the objects of one namespace, or for one of them. An empty name is all of them.
+// AllowedOn is Allowed for one object, or for all objects of a namespace if name is empty. If namespace is empty, too, it
+// is for all objects.
 func (c *Client) AllowedOn(ctx context.Context, verb string, r Resource, namespace, name string) (allowed bool, reason string, err error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -29,7 +30,7 @@ func (c *Client) AllowedOn(ctx context.Context, verb string, r Resource, namespa
 	}
 	answer, err := c.rest.Post().AbsPath(accessReviews).SetHeader("Content-Type", acceptJSON).Body(body).Do(ctx).Raw()
 	if err != nil {
-		return false, "", explain("may I "+verb+" "+r.String(), err)
+		return false, "", explain("access review for "+verb+" "+r.String(), err)
 	}
 	if err := json.Unmarshal(answer, &review); err != nil {
 		return false, "", fmt.Errorf("answer to an access review: %w", err)

@@ -9,11 +9,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxAnswer bounds an answer that client-go holds whole: discovery, /version, OpenAPI, and any error. The aggregated discovery
-// of 3,000 resources has about 2 MB, and the OpenAPI document of the largest group of kube-apiserver about 5 MB.
+// maxAnswer bounds an answer that client-go holds whole: discovery, /version, OpenAPI, and any error. The aggregated
+// discovery of 3,000 resources has about 2 MB. The OpenAPI document of the largest group of kube-apiserver has about 5 MB.
 const maxAnswer = 64 << 20
 
-// AnswerTooLargeError says that a server sent more than any API server has to say at this path.
+// AnswerTooLargeError is returned if an answer is larger than any API server's answer at this path.
 type AnswerTooLargeError struct {
 	Host  string
 	Path  string
@@ -24,17 +24,17 @@ func (e *AnswerTooLargeError) Error() string {
 	return fmt.Sprintf("the answer of %s to %s is larger than %d bytes (if an aggregated API serves it, repair or remove its APIService)", e.Host, e.Path, e.Limit)
 }
 
-// framedKey marks the context of a request whose answer a decoder reads piece by piece, each of them bounded.
+// framedKey marks the context of a request whose answer a decoder reads in bounded pieces.
 type framedKey struct{}
 
 func framed(ctx context.Context) context.Context { return context.WithValue(ctx, framedKey{}, true) }
 
-// bounded ends every answer at maxAnswer that no decoder bounds. It counts bytes after decompression.
+// bounded limits every answer to maxAnswer, except the answers that a decoder bounds. It counts bytes after decompression.
 type bounded struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*bounded)(nil)
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the inner transport to client-go.
 func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -54,7 +54,7 @@ func isSuccess(response *http.Response) bool {
 	return response.StatusCode >= 200 && response.StatusCode <= 299
 }
 
-// boundedBody fails with excess when nothing is left.
+// boundedBody returns excess as its error when left reaches 0.
 type boundedBody struct {
 	io.ReadCloser
 	left   int64

@@ -8,20 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IsAhead says that etcd refuses a revision that is to come. Older API servers hand on its own words.
+// IsAhead reports whether etcd refused a revision that it has not reached. Older API servers pass on etcd's own words.
 func IsAhead(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		err != nil && strings.Contains(err.Error(), "required revision is a future revision")
 }
 
-// HasForgotten says that a server has forgotten, or has no such lists. It cannot tell later either.
+// HasForgotten reports whether a server can never answer the request: it has compacted the revision, or it does not support
+// such lists.
 func HasForgotten(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
 
-// SaysNothing says that a server has forgotten, refuses, or has no such lists. Some aggregated servers have none. One that is too
-// busy, or not there, is asked again.
+// SaysNothing reports whether a server's answer is a permanent refusal. The server compacted the revision, forbids the
+// request, or does not support such lists. Some aggregated servers support none. If a server is too busy or unavailable, a
+// retry can succeed.
 func SaysNothing(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err) &&

@@ -18,16 +18,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// slack is what a server may have sent that nobody has read: buffers of sockets and connections.
+// slack bounds the bytes that a server has sent and no client has read: buffers of sockets and connections.
 const slack = 16 << 20
 
-// unending is a server whose answers have no end. It counts what it could write.
+// unending is a server whose answers have no end. It counts the bytes that it could write.
 type unending struct {
 	*httptest.Server
 	sent atomic.Int64
 }
 
-// newUnending answers requests for a path with head, and then part for ever.
+// newUnending answers requests for the paths with head, and then repeats part without end.
 func newUnending(t *testing.T, head, part string, packed bool, other http.HandlerFunc, paths ...string) *unending {
 	t.Helper()
 	e := &unending{}
@@ -44,7 +44,7 @@ func newUnending(t *testing.T, head, part string, packed bool, other http.Handle
 	return e
 }
 
-// answer writes until the client hangs up.
+// answer writes until the client closes the connection.
 func (e *unending) answer(w http.ResponseWriter, head, part string, packed bool) {
 	w.Header().Set("Content-Type", "application/json")
 	out := io.Writer(w)
@@ -92,7 +92,7 @@ func TestAnAnswerWithoutEndIsReadUpToItsBound(t *testing.T) {
 				require.Equal(t, ask.path, large.Path)
 				require.ErrorContains(t, err, "is larger than 67108864 bytes")
 				e.CloseClientConnections()
-				if !packed { // Discovery asks in two ways.
+				if !packed { // Discovery makes two kinds of requests.
 					require.Less(t, e.sent.Load(), int64(2*(maxAnswer+slack)))
 				}
 			})
@@ -122,7 +122,7 @@ func TestAPageWithoutEndIsReadUpToItsBoundAndNamesTheResource(t *testing.T) {
 	const most = 4 << 20
 	for name, test := range map[string]struct {
 		item string
-		rest bool // of the bound, that objects take beside their text
+		rest bool // true if the objects' memory besides their text reaches the bound
 	}{
 		"large objects":              {`{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 100<<10) + `"},`, false},
 		"the shortest objects":       {`{},`, true},
@@ -135,15 +135,16 @@ func TestAPageWithoutEndIsReadUpToItsBoundAndNamesTheResource(t *testing.T) {
 			_, err := client.ListWatch(pods, "").Page(t.Context(), metav1.ListOptions{Limit: 2})
 			var large *PageTooLargeError
 			require.ErrorAs(t, err, &large)
-			require.ErrorContains(t, err, "list of v1 pods: the server ignores that 2 objects were asked for, and its page takes more than 4194304 bytes")
-			require.ErrorContains(t, err, "raise --queue-size to allow larger pages, or leave the resource out with --exclude pods")
+			require.ErrorContains(t, err, "list of v1 pods: the server ignores the requested limit of 2 objects, and its page takes more than 4194304 bytes")
+			require.ErrorContains(t, err, "raise --queue-size to allow larger pages, or exclude the resource with --exclude pods")
 			require.Less(t, e.sent.Load(), int64(most+slack))
 			require.LessOrEqual(t, large.Items, int64(most/itemRoom+1))
 		})
 	}
 }
 
-// newLarge is a server of pods a, b, c and so on, as many as there are sizes, each of that many KiB. It notes the limits that it was asked for.
+// newLarge is a server of pods a, b, c and so on, one for each size. Each pod has that many KiB. newLarge records the
+// requested limits.
 func newLarge(t *testing.T, sizes ...int) (client *Client, limits *[]string) {
 	limits = &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +166,7 @@ func newLarge(t *testing.T, sizes ...int) (client *Client, limits *[]string) {
 	return connect(t, &rest.Config{Host: server.URL}, Options{MaxFrameBytes: 1 << 20, MaxPageBytes: 1 << 20}), limits
 }
 
-func TestAPageOfLargeObjectsIsAskedForWithFewerObjects(t *testing.T) {
+func TestAPageOfLargeObjectsIsRequestedAgainWithFewerObjects(t *testing.T) {
 	client, limits := newLarge(t, 300, 300, 300, 600, 600, 1, 1)
 	var pages [][]string
 	for options := (metav1.ListOptions{Limit: 500}); ; {
@@ -185,7 +186,7 @@ func TestAPageOfLargeObjectsIsAskedForWithFewerObjects(t *testing.T) {
 	require.Equal(t, []string{"500", "3", "500", "1", "500"}, *limits)
 }
 
-func TestAListInOnePageIsNotAskedForInPart(t *testing.T) {
+func TestAListWithoutALimitIsNotReplacedByAPart(t *testing.T) {
 	client, limits := newLarge(t, 600, 600)
 	_, err := client.ListWatch(pods, "").Page(t.Context(), metav1.ListOptions{})
 	require.ErrorAs(t, err, new(*PageTooLargeError))
@@ -193,7 +194,7 @@ func TestAListInOnePageIsNotAskedForInPart(t *testing.T) {
 	require.Equal(t, []string{""}, *limits)
 }
 
-func TestAGroupThatSaysTooMuchInDiscoveryFailsAlone(t *testing.T) {
+func TestAGroupWithATooLargeDiscoveryAnswerFailsAlone(t *testing.T) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	documents := map[string]string{
 		"/api":            `{"kind":"APIVersions","versions":["v1"]}`,
@@ -220,7 +221,7 @@ func TestAGroupThatSaysTooMuchInDiscoveryFailsAlone(t *testing.T) {
 	require.ErrorAs(t, d.Failed[schema.GroupVersion{Group: "bad", Version: "v1"}], new(*AnswerTooLargeError))
 }
 
-func TestNamesThatNoAPICanHaveAreLeftOutAndTheRestIsTaken(t *testing.T) {
+func TestResourcesWithInvalidNamesAreOmittedAndAllOthersAreFound(t *testing.T) {
 	resource := func(name, kind string) string {
 		return fmt.Sprintf(`{"resource":%s,"responseKind":{"group":"g","version":"v1","kind":%s},"scope":"Namespaced","verbs":["list","watch"]}`, name, kind)
 	}
@@ -245,7 +246,7 @@ func TestNamesThatNoAPICanHaveAreLeftOutAndTheRestIsTaken(t *testing.T) {
 	})
 	d, err := client.Discover(t.Context(), nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"good.example/v1 '; drop table deltas; --", "good.example/v1 http_requests:rate5m", "good.example/v1 things"}, names(d.Resources), "what can be printed is a name like any other")
+	require.Equal(t, []string{"good.example/v1 '; drop table deltas; --", "good.example/v1 http_requests:rate5m", "good.example/v1 things"}, names(d.Resources), "any printable name is valid")
 	require.Len(t, d.Misnamed, 11)
 	for _, name := range d.Misnamed {
 		require.True(t, printable(name) || len(name) > maxName, "%q", name)
@@ -256,22 +257,22 @@ func TestNamesThatNoAPICanHaveAreLeftOutAndTheRestIsTaken(t *testing.T) {
 	require.Contains(t, d.Misnamed, `"Bad_Group/v1 things": its group is no DNS-1123 subdomain`)
 }
 
-func TestADefinitionWhoseNamesNoAPICanHaveIsAnError(t *testing.T) {
+func TestADefinitionWithInvalidNamesIsAnError(t *testing.T) {
 	_, err := parseDefinition(&Object{ObjectMeta: metav1.ObjectMeta{Name: "a\x1b"},
 		JSON: []byte(`{"spec":{"group":"g","scope":"Cluster","names":{"plural":"a\u0000","kind":"A"},"versions":[{"name":"v1","served":true}]}}`)})
 	require.EqualError(t, err, `CustomResourceDefinition "a\x1b": its name cannot be part of a path`)
 }
 
-func TestAListOfDefinitionsThatNeverEndsIsGivenUp(t *testing.T) {
+func TestAListOfDefinitionsThatNeverEndsIsAborted(t *testing.T) {
 	var asked atomic.Int64
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		answer(200, "application/json", `{"metadata":{"resourceVersion":"10","continue":"again"},"items":[]}`)(w, r)
 	})
-	a := newAlbum[definition](client.ListWatch(definitionResource, ""), FollowerOptions{}.withDefaults().Log)
+	a := newExtractCache[definition](client.ListWatch(definitionResource, ""), FollowerOptions{}.withDefaults().Log)
 	a.parse = parseDefinition
 	a.follow(t.Context())
 	require.Equal(t, int64(2), asked.Load())
-	require.ErrorContains(t, (&recall[definition]{album: a}).dropThoseAt(t.Context(), "10"), "the list would never end")
+	require.ErrorContains(t, (&recall[definition]{cache: a}).dropBegunAt(t.Context(), "10"), "the list would never end")
 	require.Equal(t, int64(4), asked.Load())
 }

@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// errUndiscovered is the failure of a group version that has an APIService and is
-// missing from discovery: an API server that has just started may not know it yet.
+// errUndiscovered is the failure of a group version that has an APIService, but is missing from discovery. An API server
+// that has just started may not know the group version yet.
 var errUndiscovered = errors.New("its APIService exists, but discovery does not list it")
 
-// catalog is what is known of the resources: what was announced, what an earlier run recorded, and what the server shows now.
-// The follower's worker owns it. It may ask the albums at any time.
+// catalog holds the announced resources, the resources that an earlier run recorded, and the last discovery. The follower's
+// worker owns it. It may read the two caches at any time.
 type catalog struct {
-	definitions *album[definition]
-	services    *album[service]
+	definitions *extractCache[definition]
+	services    *extractCache[service]
 	announced   map[schema.GroupResource]Resource
-	recorded    map[schema.GroupResource]Resource // in the earlier run, or perhaps, and nothing was told of them since
+	recorded    map[schema.GroupResource]Resource // of the earlier run, or from a failed Added; removed once the handler knows the outcome
 	seen        *Discovery
 }
 
-func newCatalog(definitions *album[definition], services *album[service], recorded []Resource) *catalog {
+func newCatalog(definitions *extractCache[definition], services *extractCache[service], recorded []Resource) *catalog {
 	c := &catalog{
 		definitions: definitions, services: services,
 		announced: map[schema.GroupResource]Resource{}, recorded: map[schema.GroupResource]Resource{},
@@ -34,9 +34,8 @@ func newCatalog(definitions *album[definition], services *album[service], record
 	return c
 }
 
-// expectsMore reports whether a group could not be discovered that should be there.
-// One whose APIService says that it is not available is not waited for: that
-// APIService is watched.
+// expectsMore reports whether discovery of an expected group failed. If an APIService is not available, its group is not
+// expected: the watch of APIServices shows when it is back.
 func (c *catalog) expectsMore() bool {
 	for gv := range c.seen.Failed {
 		if e := c.services.get(serviceName(gv)); e == nil || e.value.available {
@@ -46,7 +45,7 @@ func (c *catalog) expectsMore() bool {
 	return false
 }
 
-// inUse are the versions in which resources were announced.
+// inUse returns the versions in which resources were announced.
 func (c *catalog) inUse() map[schema.GroupResource]string {
 	versions := make(map[schema.GroupResource]string, len(c.announced))
 	for gr, r := range c.announced {
@@ -55,10 +54,10 @@ func (c *catalog) inUse() map[schema.GroupResource]string {
 	return versions
 }
 
-// failUndiscovered counts as failed what the aggregator should serve and does not
-// list. An APIService that is not available is stale in discovery anyway.
+// failUndiscovered marks a group version as failed if the aggregator should serve it and does not list it. An APIService
+// that is not available is stale in discovery anyway.
 func (c *catalog) failUndiscovered(d *Discovery) {
-	if c.services.access.trouble() != nil {
+	if c.services.health.err() != nil {
 		return
 	}
 	for _, e := range c.services.all() {
@@ -70,7 +69,7 @@ func (c *catalog) failUndiscovered(d *Discovery) {
 	}
 }
 
-// candidates are all resources of which anything is known, or not sure yet.
+// candidates returns all resources that are known or unconfirmed.
 func (c *catalog) candidates(unsure *sightings) []schema.GroupResource {
 	all := map[schema.GroupResource]bool{}
 	for gr := range c.announced {
@@ -85,7 +84,7 @@ func (c *catalog) candidates(unsure *sightings) []schema.GroupResource {
 	for _, r := range c.seen.Resources {
 		all[r.GroupResource()] = true
 	}
-	for _, e := range slices.Concat(c.definitions.all(), c.definitions.allMissed()) {
+	for _, e := range slices.Concat(c.definitions.all(), c.definitions.allUnhandled()) {
 		all[e.value.groupResource()] = true
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
@@ -93,26 +92,26 @@ func (c *catalog) candidates(unsure *sightings) []schema.GroupResource {
 	})
 }
 
-// verdict is what is known of a resource.
+// verdict is the catalog's decision about a resource.
 type verdict int
 
 const (
-	keep      verdict = iota // nothing can be said: it stays as it is
-	served                   // by its definition
-	offered                  // by discovery, to be confirmed before a change counts
-	gone                     // with its definition
-	unclaimed                // offered by discovery, but no APIService names the server: to be confirmed
-	unoffered                // missing from discovery, to be confirmed
+	keep      verdict = iota // undecided: the resource stays as it is
+	served                   // its definition serves it
+	offered                  // discovery offers it; another discovery must confirm it before a change counts
+	gone                     // its definition is gone
+	unclaimed                // discovery offers it, but no APIService names its server; another discovery must confirm it
+	unoffered                // discovery does not offer it; another discovery must confirm it
 )
 
-// judge says what is to be of a resource.
+// judge decides about a resource. It also returns the resource to use, and its since if a definition serves it.
 func (c *catalog) judge(gr schema.GroupResource) (Resource, string, verdict) {
 	current, known := c.announced[gr]
-	if c.definitions.access.trouble() == nil {
+	if c.definitions.health.err() == nil {
 		if e := c.definitions.get(gr.String()); e != nil {
 			return judgeDefinition(e, current, known)
 		}
-		if current.DefinitionUID != "" || c.recorded[gr].DefinitionUID != "" || c.definitions.lastMissed(gr.String()) != nil {
+		if current.DefinitionUID != "" || c.recorded[gr].DefinitionUID != "" || c.definitions.lastUnhandled(gr.String()) != nil {
 			return Resource{}, "", gone
 		}
 	}
@@ -120,20 +119,20 @@ func (c *catalog) judge(gr schema.GroupResource) (Resource, string, verdict) {
 	return r, "", v
 }
 
-// judgeDefinition trusts a definition alone: discovery lags behind it.
+// judgeDefinition uses only the definition, because discovery lags behind it.
 func judgeDefinition(e *extract[definition], current Resource, known bool) (Resource, string, verdict) {
 	r, ok := e.value.in(current.Version)
 	switch {
 	case ok && e.value.established:
 		return r, e.since, served
 	case known && current.DefinitionUID == e.uid && ok:
-		// Served once, it stays served while its names are fought over.
+		// A resource that was served stays served during a conflict of names.
 		return Resource{}, "", keep
 	}
 	return Resource{}, "", gone
 }
 
-// judgeDiscovery says what discovery says, as far as it is to be trusted.
+// judgeDiscovery decides by the last discovery. If the discovery of the group failed, the verdict is keep.
 func (c *catalog) judgeDiscovery(gr schema.GroupResource, current Resource, known bool) (Resource, verdict) {
 	if known && c.seen.Failed[current.GroupVersion()] != nil {
 		return Resource{}, keep
@@ -154,11 +153,11 @@ func (c *catalog) judgeDiscovery(gr schema.GroupResource, current Resource, know
 	return Resource{}, unoffered
 }
 
-// judgeNew says whether to announce what discovery offers and no known definition does. Discovery can be ahead of the
-// watches of definitions and of APIServices, and behind them. The APIService tells whether a definition is to come, or
-// has gone. An aggregator has one for each group version but its own, "v1" among them.
+// judgeNew decides about a resource that discovery offers and no known definition defines. Discovery can be ahead of the
+// watches of definitions and APIServices, or behind them. If the APIService belongs to a definition, that definition is
+// still to come, or has gone. An aggregator has an APIService for each group version except its own. "v1" always has one.
 func (c *catalog) judgeNew(gv schema.GroupVersion) verdict {
-	if c.definitions.access.trouble() != nil || c.services.access.trouble() != nil {
+	if c.definitions.health.err() != nil || c.services.health.err() != nil {
 		return offered
 	}
 	aggregated := c.services.get(serviceName(schema.GroupVersion{Version: "v1"})) != nil

@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	// defaultQPS and defaultBurst let a restarted recorder resume some hundred
-	// watches within seconds and keep a relist storm away from the server. client-go's
-	// 5 and 10 are made for a controller with a few informers.
+	// defaultQPS and defaultBurst let a restarted recorder resume hundreds of watches within seconds, and protect the server
+	// from a storm of relists. client-go's defaults of 5 and 10 are meant for a controller with a few informers.
 	defaultQPS   = 200
 	defaultBurst = 400
 
@@ -31,16 +30,16 @@ const (
 	// aggregated APIs can make larger objects.
 	defaultMaxFrame = 64 << 20
 
-	// defaultMaxPage is as much as may wait for the database in memory. A page of a server that keeps to the limit asked
-	// for is larger only if its objects are; then fewer are asked for.
+	// defaultMaxPage equals the default size of the recorder's queue. If a server respects the requested limit, a page is
+	// larger than this only if its objects are large. Then [ListWatch.Page] requests fewer objects.
 	defaultMaxPage = 256 << 20
 )
 
 // Options are the knobs of a [Client]; the zero value of each is its default.
 type Options struct {
 	UserAgent     string  // kuberewind/<version>
-	QPS           float32 // requests a second, unless the rest.Config says: 200
-	Burst         int     // requests at once, unless the rest.Config says: 400
+	QPS           float32 // requests a second, unless the rest.Config sets it: 200
+	Burst         int     // requests at once, unless the rest.Config sets it: 400
 	MaxFrameBytes int64   // of one watch event or list item: 64 MiB
 	MaxPageBytes  int64   // of one page of a list, in memory: 256 MiB, and no less than a frame
 }
@@ -75,9 +74,8 @@ type Client struct {
 	hangUp    func()
 }
 
-// NewClient makes a client with connections of its own. Nothing is sent yet. The
-// config is not changed. It is an error if the config's TLS or authentication cannot
-// be set up.
+// NewClient makes a client with its own connections. It sends no request and does not change config. It returns an error if
+// the config's TLS or authentication cannot be set up.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	c := &Client{options: options.withDefaults()}
 	c.config = c.adapt(config)
@@ -92,7 +90,7 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	return c, nil
 }
 
-// adapt makes the config one of a recorder.
+// adapt returns a copy of the config with the recorder's settings.
 func (c *Client) adapt(config *rest.Config) *rest.Config {
 	adapted := rest.CopyConfig(config)
 	adapted.UserAgent = c.options.UserAgent
@@ -115,20 +113,20 @@ func (c *Client) adapt(config *rest.Config) *rest.Config {
 	return adapted
 }
 
-// Fresh returns a client of the same configuration and rate limit that shares no connection with this one. So another API
-// server behind the same address may answer, one whose history goes further back. The caller closes it.
+// Fresh returns a client with the same configuration and rate limit that shares no connection with this one. Another API
+// server behind the same address may answer it, with a longer history. The caller closes it.
 func (c *Client) Fresh() (*Client, error) {
 	config := rest.CopyConfig(c.config)
 	config.RateLimiter = c.rest.GetRateLimiter()
 	return NewClient(config, c.options)
 }
 
-// Close closes all connections; streams that are open end with an error.
+// Close closes all connections. Open streams end with an error.
 func (c *Client) Close() {
 	c.hangUp()
 }
 
-// Host is the address of the API server.
+// Host returns the address of the API server.
 func (c *Client) Host() string { return c.config.Host }
 
 // raw sends a GET and returns the body.
@@ -142,8 +140,8 @@ func (c *Client) raw(ctx context.Context, path, accept string) ([]byte, error) {
 	return body, nil
 }
 
-// explain adds what was asked for, unless the error says it already. If the server's answer was no Status, client-go leaves it
-// out; explain adds it. It also says what to do about a kubeconfig that does not fit the server.
+// explain adds the operation to the error, unless the error already has it. If the server's answer was no Status, client-go
+// omits the answer; explain adds it. It also adds advice if the kubeconfig does not fit the server.
 func explain(what string, err error) error {
 	if notJSON := (*NotJSONError)(nil); errors.As(err, &notJSON) {
 		return notJSON
@@ -162,7 +160,7 @@ func explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// advise is the advice for a kubeconfig that does not fit the server, empty if that is not the error.
+// advise returns advice about a kubeconfig that does not fit the server, or "" for other errors.
 func advise(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -170,11 +168,11 @@ func advise(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not accept the credentials of this context of the kubeconfig; renew them"
 	case errors.As(err, &authority):
-		return "the certificate-authority of this cluster in the kubeconfig is not that of the server"
+		return "the certificate-authority of this cluster in the kubeconfig did not sign the server's certificate"
 	case errors.As(err, &name):
-		return "use an address that the certificate has, or name one as tls-server-name of this cluster in the kubeconfig"
+		return "use an address that the certificate names, or set tls-server-name of this cluster in the kubeconfig to such a name"
 	case errors.Is(err, syscall.ECONNREFUSED), errors.As(err, new(*net.DNSError)):
-		return "does the API server run, and is this its address?"
+		return "check that the API server runs and that this is its address"
 	}
 	return ""
 }

@@ -15,33 +15,32 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ConfigOptions say where to find the cluster; the zero value is what every
-// client-go program does.
+// ConfigOptions select the cluster. With the zero value, LoadConfig chooses the cluster as every client-go program does.
 type ConfigOptions struct {
-	Kubeconfig string // one file, in place of KUBECONFIG and ~/.kube/config
-	Context    string // in place of the current context
+	Kubeconfig string // one file, instead of KUBECONFIG and ~/.kube/config
+	Context    string // instead of the current context
 }
 
 // Config is a cluster to connect to.
 type Config struct {
 	REST      *rest.Config
 	Namespace string // the context's, else "default"
-	Cluster   string // the name of the context's cluster, or InCluster
-	Context   string // the context's name, empty in a cluster
+	Cluster   string // the name of the context's cluster, or the constant InCluster
+	Context   string // the context's name, empty if the program runs in the cluster
 }
 
-// InCluster reports whether the program runs in the cluster, as one of its Pods.
+// InCluster reports whether the program runs in the cluster, as a Pod.
 func (c *Config) InCluster() bool { return c.Context == "" }
 
-// InCluster is the display name of a cluster in which the program runs itself.
+// InCluster is the display name of the cluster if the program runs inside it.
 const InCluster = "in-cluster"
 
-// LoadConfig finds the cluster as every client-go program does. It takes the given file, else the merged files of KUBECONFIG,
-// else ~/.kube/config, else the service account of its pod. An error says what was looked for, and where.
+// LoadConfig finds the cluster as every client-go program does. It uses the given file, else the merged files of
+// KUBECONFIG, else ~/.kube/config, else the service account of its Pod. Its errors name the files that it looked for.
 func LoadConfig(options ConfigOptions) (*Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = options.Kubeconfig
-	// The list of missing files is in our own error.
+	// LoadConfig's own error lists the missing files.
 	rules.WarnIfAllMissing = false
 	files, err := rules.Load()
 	if err != nil {
@@ -77,10 +76,10 @@ func loadError(options ConfigOptions, err error) error {
 	return fmt.Errorf("kubeconfig cannot be read: %w", err)
 }
 
-// pickContext returns the name of the context to use, empty if the files have
-// neither contexts nor clusters and none was asked for.
+// pickContext returns the name of the context to use. It returns "" if the files have neither contexts nor clusters, and no
+// --context was given.
 func pickContext(files *clientcmdapi.Config, options ConfigOptions, rules *clientcmd.ClientConfigLoadingRules) (string, error) {
-	name, source := options.Context, "asked for"
+	name, source := options.Context, "given by --context"
 	if name == "" {
 		name, source = files.CurrentContext, "named as current-context"
 	}
@@ -93,13 +92,13 @@ func pickContext(files *clientcmdapi.Config, options ConfigOptions, rules *clien
 	case len(known) == 0:
 		return "", fmt.Errorf("context %q, %s, does not exist: there are no contexts in %s", name, source, places(rules))
 	case name == "":
-		return "", fmt.Errorf("no context was asked for and %s names no current-context; there are: %s", places(rules), strings.Join(known, ", "))
+		return "", fmt.Errorf("no --context was given, and %s names no current-context; there are: %s", places(rules), strings.Join(known, ", "))
 	default:
 		return "", fmt.Errorf("context %q, %s, does not exist in %s; there are: %s", name, source, places(rules), strings.Join(known, ", "))
 	}
 }
 
-// inCluster uses the pod's service account.
+// inCluster uses the Pod's service account.
 func inCluster(rules *clientcmd.ClientConfigLoadingRules) (*Config, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {
@@ -108,7 +107,7 @@ func inCluster(rules *clientcmd.ClientConfigLoadingRules) (*Config, error) {
 	return &Config{REST: config, Namespace: podNamespace(), Cluster: InCluster}, nil
 }
 
-// podNamespace is where a pod finds its own namespace, as client-go looks for it.
+// podNamespace finds the Pod's own namespace in the same places as client-go.
 func podNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace
@@ -120,7 +119,7 @@ func podNamespace() string {
 	return "default"
 }
 
-// places lists the files that were looked at, and which of them are missing.
+// places lists the files that LoadConfig looked for, and marks the missing ones.
 func places(rules *clientcmd.ClientConfigLoadingRules) string {
 	files := rules.Precedence
 	if rules.ExplicitPath != "" {

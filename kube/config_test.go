@@ -37,7 +37,7 @@ users:
 `
 )
 
-// alone makes sure that nothing of the machine's own is found.
+// alone hides the machine's own kubeconfig and service account.
 func alone(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
@@ -68,7 +68,7 @@ func TestAGivenKubeconfigWinsOverTheEnvironment(t *testing.T) {
 	require.Equal(t, "https://blue:6443", config.REST.Host)
 }
 
-func TestAnErrorSaysWhatWasLookedForAndWhere(t *testing.T) {
+func TestAnErrorNamesTheFilesThatWereTried(t *testing.T) {
 	alone(t)
 	tests := map[string]struct {
 		options ConfigOptions
@@ -77,14 +77,14 @@ func TestAnErrorSaysWhatWasLookedForAndWhere(t *testing.T) {
 		"a file that is missing": {ConfigOptions{Kubeconfig: "/no/such/file"}, []string{"/no/such/file does not exist", "--kubeconfig"}},
 		"a file of no sense":     {ConfigOptions{Kubeconfig: kubeconfig(t, "clusters: [")}, []string{"cannot be read", "config"}},
 		"another kind of file":   {ConfigOptions{Kubeconfig: kubeconfig(t, "kind: Pod\napiVersion: v1\n")}, []string{"cannot be read", "Pod"}},
-		"a missing context":      {ConfigOptions{Kubeconfig: kubeconfig(t, clusters), Context: "red"}, []string{`context "red", asked for, does not exist`, "there are: blue, green"}},
+		"a missing context":      {ConfigOptions{Kubeconfig: kubeconfig(t, clusters), Context: "red"}, []string{`context "red", given by --context, does not exist`, "there are: blue, green"}},
 		"a current-context that is missing": {ConfigOptions{Kubeconfig: kubeconfig(t, "current-context: red\ncontexts: [{name: a, context: {cluster: b}}]\n")},
 			[]string{`context "red", named as current-context, does not exist`, "there are: a"}},
 		"no current-context":         {ConfigOptions{Kubeconfig: kubeconfig(t, "contexts: [{name: a, context: {cluster: b}}]\n")}, []string{"names no current-context; there are: a"}},
 		"no contexts":                {ConfigOptions{Kubeconfig: kubeconfig(t, "current-context: red\nclusters: [{name: c, cluster: {server: x}}]\n")}, []string{`context "red"`, "there are no contexts in"}},
 		"a context without cluster":  {ConfigOptions{Kubeconfig: kubeconfig(t, clusters), Context: "green"}, []string{`context "green" names the cluster "green-cluster", which is not in`, "there are: blue-cluster"}},
 		"nothing at all":             {ConfigOptions{}, []string{"none (missing)", "service account of a pod", "--kubeconfig", "KUBECONFIG"}},
-		"a context but no file":      {ConfigOptions{Context: "blue"}, []string{`context "blue", asked for, does not exist`, "none (missing)"}},
+		"a context but no file":      {ConfigOptions{Context: "blue"}, []string{`context "blue", given by --context, does not exist`, "none (missing)"}},
 		"a file without any content": {ConfigOptions{Kubeconfig: kubeconfig(t, "")}, []string{"service account of a pod"}},
 	}
 	for name, test := range tests {

@@ -19,18 +19,18 @@ var (
 // Definitions is the resource of CustomResourceDefinitions.
 var Definitions = definitionResource.GroupResource()
 
-// definition is what a CustomResourceDefinition says about its resource.
+// definition is the parsed part of a CustomResourceDefinition.
 type definition struct {
 	resource    Resource // without version
-	versions    []string // served, the one that the server prefers first
-	established bool     // its resource is served
+	versions    []string // served versions, the server's preferred one first
+	established bool     // the server serves its resource
 }
 
-// groupResource is which resource it defines.
+// groupResource returns the resource that it defines.
 func (d *definition) groupResource() schema.GroupResource { return d.resource.GroupResource() }
 
-// in gives the resource in the version in use, if that is served, else in the
-// preferred one. It is false if no version is served.
+// in returns the resource in the version in use if the server serves that version, else in the preferred version. It
+// returns false if no version is served.
 func (d *definition) in(inUse string) (Resource, bool) {
 	if len(d.versions) == 0 {
 		return Resource{}, false
@@ -43,7 +43,7 @@ func (d *definition) in(inUse string) (Resource, bool) {
 	return r, true
 }
 
-// definitionJSON is the part of a CustomResourceDefinition that matters here.
+// definitionJSON has the fields of a CustomResourceDefinition that this package reads.
 type definitionJSON struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -76,7 +76,7 @@ func holds(conditions []condition, kind string) bool {
 	return slices.Contains(conditions, condition{Type: kind, Status: "True"})
 }
 
-// definedVerbs are the verbs that kube-apiserver gives every custom resource.
+// definedVerbs are the verbs of every custom resource in kube-apiserver.
 var definedVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // parseDefinition reads a CustomResourceDefinition.
@@ -98,8 +98,7 @@ func parseDefinition(o *Object) (*definition, error) {
 			d.versions = append(d.versions, v.Name)
 		}
 	}
-	// Within the group the server prefers by the same rule, so that the preferred
-	// version of the resource is the first of its own.
+	// The server orders the versions of a group by the same rule. So the resource's first version is its preferred one.
 	slices.SortFunc(d.versions, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	names := crd.Spec.Names
 	for _, v := range d.versions {
@@ -116,8 +115,8 @@ func parseDefinition(o *Object) (*definition, error) {
 	return d, nil
 }
 
-// schemaDigest covers what can change an object's content at an unchanged resource
-// version. A conversion webhook's CA bundle, which is rotated, cannot.
+// schemaDigest covers the fields that can change an object's content at an unchanged resource version. A conversion
+// webhook's CA bundle is not among them: it is rotated, and changes no object.
 func schemaDigest(crd *definitionJSON) string {
 	h := sha256.New()
 	h.Write(crd.Spec.Versions)
@@ -125,7 +124,7 @@ func schemaDigest(crd *definitionJSON) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// origin is where the resources of a group version come from.
+// origin says where the resources of a group version come from.
 type origin int
 
 const (
@@ -135,18 +134,18 @@ const (
 	originService           // another API server behind the aggregator
 )
 
-// service is what an APIService says about a group version.
+// service is the parsed part of an APIService.
 type service struct {
 	groupVersion schema.GroupVersion
 	origin       origin
 	available    bool
 }
 
-// serviceName is the name of the APIService of a group version.
+// serviceName returns the name of a group version's APIService.
 func serviceName(gv schema.GroupVersion) string { return gv.Version + "." + gv.Group }
 
-// automanaged is the label by which the aggregator tells its own APIServices:
-// "onstart" for what is compiled in, "true" for those of CustomResourceDefinitions.
+// automanaged is the label with which the aggregator marks its own APIServices: "onstart" for compiled-in groups, "true"
+// for the groups of CustomResourceDefinitions.
 const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 
 // parseService reads an APIService.

@@ -16,20 +16,20 @@ import (
 	"github.com/kuberewind/kuberewind/internal/cohabiting"
 )
 
-// Discovery is what the server offered at one moment.
+// Discovery holds the API server's resources at one moment.
 type Discovery struct {
 	// Resources can be listed and watched, one version of each, sorted by group and name.
 	Resources []Resource
-	// Unwatchable cannot, with the reason.
+	// Unwatchable cannot be listed and watched; each has its reason.
 	Unwatchable []Unwatchable
-	// Misnamed have names that no Kubernetes API can have, each with its fault, quoted and cut. They are left out.
+	// Misnamed have names that no Kubernetes API can have, each with its fault, quoted and shortened. Resources does not
+	// contain them.
 	Misnamed []string
-	// Cohabiting are served from the same storage as another and left out.
+	// Cohabiting are served from the same storage as another resource. Resources does not contain them.
 	Cohabiting []Cohabiting
-	// Failed are the group versions of which the server could not tell: what was
-	// known of them stays as it was.
+	// Failed are the group versions whose discovery failed. Their resources stay as they were.
 	Failed map[schema.GroupVersion]error
-	// Served are the group versions of which it could.
+	// Served are the group versions whose discovery succeeded.
 	Served map[schema.GroupVersion]bool
 }
 
@@ -45,8 +45,9 @@ type Cohabiting struct {
 	Kept     schema.GroupResource
 }
 
-// Discover asks the server what it offers. It takes each resource's version in use, if that is still served, else the server's
-// preferred one. A failure of some groups is in the result; the error is for a failure of the whole.
+// Discover returns the server's resources. It selects each resource's version in use, if the server still serves it, else
+// the server's preferred version. If some groups fail, the result says so; the error is for a failure of the whole
+// discovery.
 func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]string) (*Discovery, error) {
 	groups, lists, err := c.groupsAndResources(ctx)
 	d := &Discovery{Failed: map[schema.GroupVersion]error{}, Served: map[schema.GroupVersion]bool{}}
@@ -64,8 +65,8 @@ func (c *Client) Discover(ctx context.Context, inUse map[schema.GroupResource]st
 	return d, nil
 }
 
-// groupsAndResources asks for everything at once. If that is too much for one answer, it asks group by group: then only the
-// group that says too much has failed.
+// groupsAndResources requests everything at once. If that answer is too large, it requests each group separately. Then only
+// the group with the large answer fails.
 func (c *Client) groupsAndResources(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if large := (*AnswerTooLargeError)(nil); !errors.As(err, &large) {
@@ -76,7 +77,7 @@ func (c *Client) groupsAndResources(ctx context.Context) ([]*metav1.APIGroup, []
 	return each.ServerGroupsAndResourcesWithContext(ctx)
 }
 
-// inFull asks again what the server says, which client-go's discovery leaves out of its errors.
+// inFull repeats the request to get the server's answer, because client-go's discovery omits it from its errors.
 func (c *Client) inFull(ctx context.Context, err error) error {
 	if !apierrors.IsUnexpectedServerError(err) {
 		return err
@@ -89,7 +90,7 @@ func (c *Client) inFull(ctx context.Context, err error) error {
 	return err
 }
 
-// choose picks one version of each resource. served is filled with what the lists are of.
+// choose picks one version of each resource. It adds the group versions of the lists to served.
 func choose(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, inUse map[schema.GroupResource]string, served map[schema.GroupVersion]bool) []Resource {
 	byVersion := map[schema.GroupVersion]*metav1.APIResourceList{}
 	for _, list := range lists {
@@ -119,7 +120,7 @@ func choose(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, inUse ma
 	return result
 }
 
-// versions are the group's, the preferred one first.
+// versions returns the group's versions, the preferred one first.
 func versions(group *metav1.APIGroup) []schema.GroupVersion {
 	gvs := []schema.GroupVersion{{Group: group.Name, Version: group.PreferredVersion.Version}}
 	for _, version := range group.Versions {
@@ -130,8 +131,8 @@ func versions(group *metav1.APIGroup) []schema.GroupVersion {
 	return gvs
 }
 
-// resources are those of one group version, without subresources: a change made
-// through one is a change of the parent.
+// resources returns the resources of one group version without subresources, because a change made through a subresource is
+// a change of its parent.
 func resources(gv schema.GroupVersion, list *metav1.APIResourceList) []Resource {
 	if list == nil {
 		return nil
@@ -149,7 +150,7 @@ func resources(gv schema.GroupVersion, list *metav1.APIResourceList) []Resource 
 	return result
 }
 
-// sort puts each resource where it belongs.
+// sort distributes the resources over Resources, Unwatchable and Cohabiting.
 func (d *Discovery) sort(found []Resource) {
 	watchable := map[schema.GroupResource]bool{}
 	for _, r := range found {
@@ -171,8 +172,8 @@ func (d *Discovery) sort(found []Resource) {
 	}
 }
 
-// cohabits tells whether a resource that is to be kept before this one is there, or
-// may be there, for all that is known.
+// cohabits reports whether a preferred resource has the same storage as this one, and returns it. A preferred resource
+// whose group could not be discovered counts, because it may exist.
 func (d *Discovery) cohabits(gr schema.GroupResource, watchable map[schema.GroupResource]bool) (schema.GroupResource, bool) {
 	groups := cohabiting.Groups(gr.Resource)
 	for _, group := range groups[:max(0, slices.Index(groups, gr.Group))] {

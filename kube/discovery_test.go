@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// offer is a server's aggregated discovery, by "group/version" ("v1" for core), each
-// with its resources; a nil list is a stale version. Versions of a group are in the
-// order of their text, descending.
+// offer is a server's aggregated discovery: the resources of each "group/version" ("v1" for core). A nil list is a stale
+// version. The versions of a group are sorted by text, descending.
 type offer map[string][]string
 
-// document is the aggregated document of the core group, or of all others.
+// document returns the aggregated document of the core group, or of all other groups.
 func (o offer) document(core bool) string {
 	groups := map[string][]string{}
 	for _, gv := range slices.Backward(slices.Sorted(maps.Keys(o))) {
@@ -51,12 +50,12 @@ func (o offer) version(gv schema.GroupVersion) string {
 	return fmt.Sprintf(`{"version":%q,"freshness":"Current","resources":[%s]}`, gv.Version, strings.Join(resources, ","))
 }
 
-// offering is a server whose offer can be changed, with other paths besides.
+// offering is a server with a changeable offer. other answers all other paths.
 type offering struct {
 	mu     sync.Mutex
 	offer  offer
 	other  http.HandlerFunc
-	broken int // answers of discovery that fail
+	broken int // how many answers of discovery still fail
 }
 
 func (o *offering) set(next offer) {
@@ -124,7 +123,7 @@ func TestAStaleGroupIsFailedAndNotGone(t *testing.T) {
 	client := serve(t, (&offering{offer: offer{
 		"v1":                     {"pods"},
 		"metrics.k8s.io/v1beta1": nil,
-		// The better of two cohabitants may be behind a group that cannot be seen.
+		// The preferred one of two cohabiting resources may belong to the failed group.
 		"networking.k8s.io/v1": nil,
 		"extensions/v1beta1":   {"ingresses"},
 	}}).ServeHTTP)
@@ -136,7 +135,7 @@ func TestAStaleGroupIsFailedAndNotGone(t *testing.T) {
 	require.Len(t, d.Cohabiting, 1)
 }
 
-func TestAnOldServersDiscoveryIsReadGroupByGroup(t *testing.T) {
+func TestDiscoveryOfAnOldServerIsReadGroupByGroup(t *testing.T) {
 	documents := map[string]string{
 		"/api":  `{"kind":"APIVersions","versions":["v1"]}`,
 		"/apis": `{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}},{"name":"bad","versions":[{"groupVersion":"bad/v1","version":"v1"}],"preferredVersion":{"groupVersion":"bad/v1","version":"v1"}}]}`,

@@ -1,16 +1,16 @@
-// Package kube is how the recorder speaks to an API server: kubeconfig, connection, discovery, and lists and watches that keep
-// each object's bytes. It also says which resources can be recorded.
+// Package kube talks to an API server: kubeconfig, connection, discovery, and lists and watches that keep each object's
+// bytes. It also finds the resources that can be recorded.
 //
 // # What it guarantees
 //
-//   - An [Object] is what the server sent: its bytes are kept verbatim, and only its metadata is decoded, once. Items of a
-//     list come without apiVersion and kind. Both are added, so that a list and a watch give the same object.
-//   - A [ListWatch] is a cache.ListerWatcher and a cache.ListerWatcherWithContext. Authentication, TLS, throttling,
-//     Retry-After and HTTP/2 health checks are client-go's.
-//   - One item of a list that cannot be decoded does not fail the list: it stands in [List.Undecodable]. In a watch it ends
-//     the stream with an ERROR event that carries the cause [CauseUndecodable], so that no position passes it (I3).
-//   - A group whose discovery failed is not a removed resource. A resource is called removed only when two discoveries in a
-//     row agree, or when its CustomResourceDefinition was deleted.
+//   - An [Object] keeps the server's bytes verbatim. The package decodes only the metadata, once. The API server sends list
+//     items without apiVersion and kind. The package adds both, so that a list and a watch return the same object.
+//   - A [ListWatch] is a cache.ListerWatcher and a cache.ListerWatcherWithContext. client-go does authentication, TLS,
+//     throttling, Retry-After and HTTP/2 health checks.
+//   - If one item of a list cannot be decoded, the list does not fail: [List.Undecodable] has the error. In a watch, such an
+//     object ends the stream with an ERROR event of cause [CauseUndecodable], so that no position passes it (I3).
+//   - If discovery of a group fails, its resources are not removed. [Follower] reports a resource as removed only if two
+//     discoveries in a row miss it, or if its CustomResourceDefinition was deleted.
 //   - [Follower] announces a new CustomResourceDefinition's resource when it is Established, with a resource version at which
 //     it had no objects yet.
 //   - Discovery can be ahead of the watches of definitions and APIServices, or behind them. An aggregator may have no
@@ -19,18 +19,18 @@
 //
 // # What it rejects, and why
 //
-//   - Answers that are neither called JSON nor look like it ([NotJSONError]). A login page or a proxy's apology answered with
-//     200 must not be read as an empty cluster.
+//   - Successful answers that neither have a JSON content type nor begin like JSON ([NotJSONError]). A login page or a
+//     proxy's error page with status 200 must not be read as an empty cluster.
 //   - A watch frame or list item above [Options].MaxFrameBytes ([FrameTooLargeError]): the memory of one stream is bounded.
 //   - A page of a list that takes more than [Options].MaxPageBytes in memory ([PageTooLargeError]). A server may ignore the
-//     requested limit. If the objects are large, [ListWatch.Page] asks for fewer.
-//   - More than 64 MiB of any other answer ([AnswerTooLargeError]): client-go holds those whole. Discovery then asks group by
-//     group, so that only the group that says too much fails.
-//   - Names in discovery that no Kubernetes API can have ([Discovery].Misnamed). The log warns of them once, and every other
-//     resource is taken.
-//   - A list that a server continues for ever: with a token that it gave before, or beyond 100,000 pages.
-//   - Streaming lists (sendInitialEvents): they fold changes that happen while the list is sent.
-//     [ListWatch.IsWatchListSemanticsUnSupported] says so to client-go.
+//     requested limit. If the objects are large, [ListWatch.Page] requests fewer.
+//   - More than 64 MiB of any other answer ([AnswerTooLargeError]): client-go holds such an answer whole in memory. Discovery
+//     then requests each group separately, so that only the group with the large answer fails.
+//   - Names in discovery that no Kubernetes API can have ([Discovery].Misnamed). The follower warns of them once and follows
+//     every other resource.
+//   - A list that never ends: the server repeats a continue token, or sends more than 100,000 pages.
+//   - Streaming lists (sendInitialEvents): they merge changes that happen while the server sends the list. Therefore
+//     [ListWatch.IsWatchListSemanticsUnSupported] returns true.
 //   - CBOR and protobuf: the record is JSON.
 //
 // # Goroutines

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serve starts a server that lies as the handler says, and a client of it.
+// serve starts a server with a handler, and returns a client of it.
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -23,7 +23,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	return connect(t, &rest.Config{Host: server.URL}, Options{})
 }
 
-// connect makes a client that ends with the test.
+// connect makes a client that is closed at the end of the test.
 func connect(t *testing.T, config *rest.Config, options Options) *Client {
 	t.Helper()
 	client, err := NewClient(config, options)
@@ -32,7 +32,7 @@ func connect(t *testing.T, config *rest.Config, options Options) *Client {
 	return client
 }
 
-// answer always answers the same.
+// answer returns a handler that always sends the same answer.
 func answer(code int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -41,7 +41,7 @@ func answer(code int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// stream sends the parts one by one, then keeps the stream open if hold is set.
+// stream sends the parts one by one. If hold is set, it then keeps the stream open.
 func stream(hold bool, parts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;stream=watch")
@@ -56,12 +56,12 @@ func stream(hold bool, parts ...string) http.HandlerFunc {
 	}
 }
 
-// failure is the text of a Status.
+// failure returns the JSON of a Status.
 func failure(code int, reason metav1.StatusReason, message string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
 }
 
-// open starts a watch that is stopped with the test.
+// open starts a watch that is stopped at the end of the test.
 func open(t *testing.T, lw *ListWatch) *Watch {
 	t.Helper()
 	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "1", AllowWatchBookmarks: true})
@@ -79,10 +79,10 @@ func collect(w watch.Interface) []watch.Event {
 	return events
 }
 
-// discardLog silences a server that complains of its clients.
+// discardLog discards a server's errors about its clients.
 var discardLog = log.New(io.Discard, "", 0)
 
-// certificate is a server's own, as a CA bundle.
+// certificate returns a server's own certificate as a CA bundle.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }

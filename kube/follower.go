@@ -15,42 +15,41 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// Handler receives the findings of a [Follower]. Calls come one at a time, in the order in which things are found for one
-// resource. An error makes the follower call again, later and later; a handler therefore must bear a repeated call.
+// Handler receives the findings of a [Follower]. The follower makes one call at a time, and keeps the order of findings of
+// one resource. If a call returns an error, the follower repeats it with growing delays. A handler therefore must accept
+// repeated calls.
 type Handler interface {
 	// Added announces a resource to record. since is empty, or a resource version at which the resource was new and had no
-	// objects. A watch from there needs no list and misses nothing, unless objects have outlived an earlier definition. The API
-	// server can still refuse it with 410, if objects came before its own history of the resource began.
+	// objects. A watch from since needs no list and misses nothing, unless objects have outlived an earlier definition. The
+	// API server can still refuse it with 410, if objects came before its own history of the resource began.
 	Added(ctx context.Context, r Resource, since string) error
-	// Removed tells that the resource is no longer served. An open stream may still bring its last deletions. at is a resource
-	// version at which its definition and so all its objects were gone; empty if there is none. The definition may be new to
-	// the receiver: it was gone before it could be announced, and nobody has followed its objects.
+	// Removed reports that the server no longer serves the resource. An open stream may still receive its last deletions.
+	// at is a resource version at which the definition and so all its objects were gone, or empty if no such version is
+	// known. The handler may not know the definition: if it was deleted before the follower could announce it, its objects
+	// were not followed.
 	Removed(ctx context.Context, r Resource, at string) error
-	// Changed announces another version, because the one in use is no longer served. It also announces a definition with new
-	// schemas: the same objects may look different now, at the same resource versions.
+	// Changed announces another version if the server no longer serves the version in use. It also announces a definition
+	// with new schemas: the same objects may have other content now, at the same resource versions.
 	Changed(ctx context.Context, before, after Resource) error
 }
 
 // FollowerOptions are the knobs of a [Follower].
 type FollowerOptions struct {
-	// Recorded are the resources of an earlier run. Removed is called for those that are not served any more.
+	// Recorded are the resources of an earlier run. The follower calls Removed for those that the server no longer serves.
 	Recorded []Resource
-	// Since is the resource version up to which CustomResourceDefinitions were known
-	// in that run, empty if there was none. Definitions created after it are announced
-	// with the resource version from which to watch if the server still knows.
+	// Since is the resource version up to which that run knew CustomResourceDefinitions, empty if there was no earlier run.
+	// Definitions created after it are announced with the version from which to watch, if the server still has it.
 	Since string
-	// Created are definitions of that run, by UID, whose resources it did not come to follow, each with the resource version of
-	// its creation. They are announced.
+	// Created are definitions of that run, by UID, whose resources it did not follow yet. Each has the resource version of
+	// its creation. The follower announces them.
 	Created map[types.UID]string
-	// Rediscover is the time between two complete discoveries: 10 minutes, plus up to
-	// a tenth.
+	// Rediscover is the time between two complete discoveries: 10 minutes, plus up to a tenth.
 	Rediscover time.Duration
-	// RediscoverDegraded is the same when definitions or API services cannot be
-	// followed: 1 minute.
+	// RediscoverDegraded replaces Rediscover if definitions or API services cannot be followed: 1 minute.
 	RediscoverDegraded time.Duration
-	// OnDiscovery is called with each complete discovery, after the handler has had its news, if it is not nil.
+	// OnDiscovery, if not nil, is called with each complete discovery, after the handler's calls.
 	OnDiscovery func(ctx context.Context, d *Discovery)
-	// Log gets the errors; nil for none.
+	// Log receives the errors; nil discards them.
 	Log *slog.Logger
 }
 
@@ -70,28 +69,28 @@ func (o FollowerOptions) withDefaults() FollowerOptions {
 	return o
 }
 
-// Follower keeps the set of resources current while the server runs: it watches CustomResourceDefinitions and APIServices, and
-// rediscovers now and then. Its findings go through a workqueue to the handler.
+// Follower keeps the set of resources current while the server runs. It watches CustomResourceDefinitions and APIServices,
+// and repeats discovery periodically. It queues its findings in a workqueue and passes them to the handler.
 type Follower struct {
 	client      *Client
 	handler     Handler
 	options     FollowerOptions
-	definitions *album[definition]
-	services    *album[service]
+	definitions *extractCache[definition]
+	services    *extractCache[service]
 	queue       workqueue.TypedRateLimitingInterface[schema.GroupResource]
-	ready       chan struct{} // closed when a discovery can be judged
+	ready       chan struct{} // closed when definitions and API services are known, so that a discovery can be judged
 	synced      chan struct{}
 
-	// confirm is the time until the discovery that has to confirm an earlier one. While API servers are upgraded one by one,
-	// old and new ones answer in turn.
+	// confirm is the time until the discovery that must confirm the previous one. While API servers are upgraded one by
+	// one, old and new servers answer in turn.
 	confirm time.Duration
 
-	// The worker owns what follows.
+	// The worker owns the following fields.
 	catalog  *catalog
 	unsure   *sightings
-	misnamed []string // what the log was last told of
+	misnamed []string // the names of the last warning
 	started  bool     // the first pass was made
-	waits    int      // passes in a row in which groups were expected that were not there
+	waits    int      // consecutive passes in which an expected group was missing
 }
 
 // everything is the queue's key for a complete discovery.
@@ -99,10 +98,10 @@ var everything = schema.GroupResource{}
 
 const (
 	confirmAfter = 5 * time.Second
-	// settleAfter lets a burst of APIService events end before a discovery.
+	// settleAfter delays a discovery until a burst of APIService events has ended.
 	settleAfter = 200 * time.Millisecond
-	// incompleteAfter is when to look again for a group that should be there; it doubles
-	// from pass to pass.
+	// incompleteAfter is the delay before a repeated discovery if an expected group is missing. It doubles from pass to
+	// pass.
 	incompleteAfter = time.Second
 	// retryBase and retryCap bound the delay between tries of one resource.
 	retryBase = 20 * time.Millisecond
@@ -120,18 +119,17 @@ func NewFollower(client *Client, handler Handler, options FollowerOptions) *Foll
 		confirm: confirmAfter,
 		unsure:  &sightings{first: map[schema.GroupResource]sighting{}},
 	}
-	f.definitions = newAlbum[definition](client.ListWatch(definitionResource, ""), f.options.Log)
+	f.definitions = newExtractCache[definition](client.ListWatch(definitionResource, ""), f.options.Log)
 	f.definitions.parse, f.definitions.changed = parseDefinition, f.definitionChanged
-	f.definitions.begun, f.definitions.taking = func(d *definition) bool { return d.established }, true
-	f.services = newAlbum[service](client.ListWatch(serviceResource, ""), f.options.Log)
+	f.definitions.begun, f.definitions.tracksDeletes = func(d *definition) bool { return d.established }, true
+	f.services = newExtractCache[service](client.ListWatch(serviceResource, ""), f.options.Log)
 	f.services.parse, f.services.changed = parseService, f.serviceChanged
 	f.services.begun = func(s *service) bool { return s.available }
 	f.catalog = newCatalog(f.definitions, f.services, options.Recorded)
 	return f
 }
 
-// Run follows until the context ends, and returns when everything that it started
-// has. It is called once.
+// Run follows until the context ends. It returns when all its goroutines have ended. It is called once.
 func (f *Follower) Run(ctx context.Context) {
 	f.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](retryBase, retryCap))
@@ -145,32 +143,33 @@ func (f *Follower) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Synced is closed once everything that the server offered at the start was
-// announced, or tried to be.
+// Synced is closed after the first attempt to announce everything that the server offered at the start.
 func (f *Follower) Synced() <-chan struct{} { return f.synced }
 
-// LookAgain says that the server's history has gone backwards, and that lists of a resource show the current state. If the
-// follower watches that resource for others, its watch would bring nothing new until the server has passed the old revision.
+// LookAgain makes the follower list a resource again, if it watches that resource itself. The caller has found that the
+// server's history was rolled back, and that lists show the current state. The old watch would show nothing new until the
+// server has passed the old revision.
 func (f *Follower) LookAgain(resource schema.GroupResource) {
 	switch resource {
 	case definitionResource.GroupResource():
-		f.definitions.listAnew()
+		f.definitions.relist()
 	case serviceResource.GroupResource():
-		f.services.listAnew()
+		f.services.relist()
 	}
 }
 
-// Degraded says why new and removed resources are found late, by periodic discovery
-// only; nil if they are not.
+// Degraded returns why only periodic discovery finds new and removed resources, which makes it late. It returns nil if the
+// watches work.
 func (f *Follower) Degraded() error {
-	return errors.Join(f.definitions.access.trouble(), f.services.access.trouble())
+	return errors.Join(f.definitions.health.err(), f.services.health.err())
 }
 
-// begin asks for the first discovery when the definitions are known: resources with a definition must be told from the others.
+// begin requests the first discovery when the definitions are known. Without them, it could not distinguish resources that
+// have a definition from others.
 func (f *Follower) begin(ctx context.Context) {
-	for _, settled := range []<-chan struct{}{f.definitions.access.settled, f.services.access.settled} {
+	for _, decided := range []<-chan struct{}{f.definitions.health.decided, f.services.health.decided} {
 		select {
-		case <-settled:
+		case <-decided:
 		case <-ctx.Done():
 			return
 		}
@@ -180,7 +179,7 @@ func (f *Follower) begin(ctx context.Context) {
 	f.queue.Add(everything)
 }
 
-// recall finds since when the resources are defined that the earlier run did not follow.
+// recall finds since for the definitions that the earlier run did not follow.
 func (f *Follower) recall(ctx context.Context) {
 	f.definitions.remember(f.options.Created)
 	if f.options.Since == "" {
@@ -197,7 +196,7 @@ func (f *Follower) recall(ctx context.Context) {
 		}
 	}
 	if len(missing) > 0 {
-		search := &recall[definition]{album: f.definitions, since: f.options.Since, created: f.options.Created, missing: missing}
+		search := &recall[definition]{cache: f.definitions, since: f.options.Since, created: f.options.Created, missing: missing}
 		search.run(ctx)
 	}
 }
@@ -210,7 +209,7 @@ func (f *Follower) work(ctx context.Context) {
 			return
 		}
 		if err := f.process(ctx, key); err != nil && ctx.Err() == nil {
-			f.options.Log.Warn("will be tried again", "resource", key.String(), "error", err)
+			f.options.Log.Warn("resource discovery failed; will retry", "resource", key.String(), "error", err)
 			f.queue.AddRateLimited(key)
 		} else {
 			f.queue.Forget(key)
@@ -225,8 +224,8 @@ func (f *Follower) process(ctx context.Context, key schema.GroupResource) error 
 		return nil
 	case <-f.ready:
 	default:
-		// Before the definitions are known, everything that comes from one would look
-		// as if it were gone. The first pass has it all.
+		// Until the definitions are known, every resource with a definition would look as if it were gone. The first pass
+		// handles all resources.
 		return nil
 	}
 	switch {
@@ -238,7 +237,7 @@ func (f *Follower) process(ctx context.Context, key schema.GroupResource) error 
 	return f.reconcile(ctx, key)
 }
 
-// definitionChanged is called by the album of definitions.
+// definitionChanged is called by the cache of definitions.
 func (f *Follower) definitionChanged(before, after *extract[definition]) {
 	for _, e := range []*extract[definition]{before, after} {
 		if e != nil {
@@ -247,18 +246,18 @@ func (f *Follower) definitionChanged(before, after *extract[definition]) {
 	}
 }
 
-// serviceChanged is called by the album of API services. Those of definitions bring
-// nothing that the definitions do not, unless these cannot be followed.
+// serviceChanged is called by the cache of API services. It ignores the APIServices of definitions, unless definitions
+// cannot be followed: the definitions themselves show the same changes.
 func (f *Follower) serviceChanged(before, after *extract[service]) {
 	for _, e := range []*extract[service]{before, after} {
-		if e != nil && (e.value.origin != originDefinition || f.definitions.access.trouble() != nil) {
+		if e != nil && (e.value.origin != originDefinition || f.definitions.health.err() != nil) {
 			f.queue.AddAfter(everything, settleAfter)
 			return
 		}
 	}
 }
 
-// interval is the time until the next discovery.
+// interval returns the time until the next discovery.
 func (f *Follower) interval() time.Duration {
 	every := f.options.Rediscover
 	if f.Degraded() != nil {

@@ -21,7 +21,7 @@ const (
 	servicesPath    = "/apis/apiregistration.k8s.io/v1/apiservices"
 )
 
-// holding answers lists with a text and holds watches open.
+// holding answers lists with a text and keeps watches open.
 func holding(lists map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, ok := lists[r.URL.Path]
@@ -38,7 +38,7 @@ func holding(lists map[string]string) http.HandlerFunc {
 
 const none = `{"metadata":{"resourceVersion":"10"},"items":[]}`
 
-// rare keeps a follower from discovering on its own.
+// rare prevents a follower's periodic discoveries.
 var rare = FollowerOptions{Rediscover: time.Hour, RediscoverDegraded: time.Hour}
 
 // discoverOnce makes the follower discover once more, and waits until it has announced its findings.
@@ -78,24 +78,24 @@ func TestAGroupThatFailsIsNotRemoved(t *testing.T) {
 	f.discoverOnce(t)
 	o.set(full)
 	f.discoverOnce(t)
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 }
 
-func TestAResourceIsRemovedOnlyWhenItIsMissedTwice(t *testing.T) {
+func TestAResourceIsRemovedOnlyAfterTwoDiscoveriesMissIt(t *testing.T) {
 	full, half := offer{"v1": {"pods"}, "apps/v1": {"things"}}, offer{"v1": {"pods"}}
 	o := &offering{offer: full, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := followOffer(t, o, rare)
 
-	// One answer of an API server that lags behind the others says nothing.
+	// A single answer may come from an API server that lags behind the others.
 	o.set(half)
 	f.discoverOnce(t)
 	o.set(full)
 	f.discoverOnce(t)
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 
 	o.set(half)
 	f.discoverOnce(t)
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 	f.discoverOnce(t)
 	said := f.next(t)
 	require.Equal(t, "removed", said.what)
@@ -107,7 +107,7 @@ func TestAResourceIsRemovedOnlyWhenItIsMissedTwice(t *testing.T) {
 
 	o.set(offer{"v1": {"pods"}, "apps/v2": {"things"}})
 	f.discoverOnce(t)
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 	f.discoverOnce(t)
 	said = f.next(t)
 	require.Equal(t, "changed", said.what)
@@ -120,10 +120,10 @@ func TestNothingIsJudgedBeforeTheDefinitionsAreKnown(t *testing.T) {
 	f := newFollowing(t, client, FollowerOptions{Recorded: []Resource{things}})
 	require.NoError(t, f.process(t.Context(), everything))
 	require.NoError(t, f.process(t.Context(), things.GroupResource()))
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 }
 
-func TestAMissedResourceIsLookedForAgainSoon(t *testing.T) {
+func TestDiscoveryIsRepeatedSoonIfItMissesAResource(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods"}, "apps/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	f.confirm = time.Millisecond
@@ -133,28 +133,28 @@ func TestAMissedResourceIsLookedForAgainSoon(t *testing.T) {
 	require.Equal(t, "removed", f.next(t).what)
 }
 
-func TestAHandlerThatFailsIsCalledAgain(t *testing.T) {
+func TestAFailedHandlerCallIsRepeated(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	var tries atomic.Int32
-	f.fail = func(said telling) error {
+	f.fail = func(said handlerCall) error {
 		if said.resource.Name == "pods" && tries.Add(1) < 4 {
 			return errors.New("no room")
 		}
 		return nil
 	}
 	f.run(t)
-	told := map[string]bool{f.next(t).resource.Name: true, f.next(t).resource.Name: true}
-	require.Equal(t, map[string]bool{"pods": true, "nodes": true}, told)
+	calls := map[string]bool{f.next(t).resource.Name: true, f.next(t).resource.Name: true}
+	require.Equal(t, map[string]bool{"pods": true, "nodes": true}, calls)
 	require.Equal(t, int32(4), tries.Load())
 	<-f.Synced()
 }
 
-func TestAHandlerThatFailedIsCalledWhenTheResourceIsGone(t *testing.T) {
+func TestRemovedIsCalledForAResourceWhoseAddedFailed(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods", "nodes"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	f.confirm = time.Millisecond
-	f.fail = func(said telling) error {
+	f.fail = func(said handlerCall) error {
 		if said.what == "added" && said.resource.Name == "pods" {
 			return errors.New("no room")
 		}
@@ -168,13 +168,13 @@ func TestAHandlerThatFailedIsCalledWhenTheResourceIsGone(t *testing.T) {
 	require.Equal(t, "removed v1 pods", said.what+" "+said.resource.String())
 }
 
-func TestADiscoveryThatFailsIsTriedAgain(t *testing.T) {
+func TestAFailedDiscoveryIsRetried(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods"}}, broken: 3, other: holding(map[string]string{definitionsPath: none, servicesPath: none})}
 	f := followOffer(t, o, rare)
 	require.Equal(t, []string{"v1 pods"}, names(f.initial))
 }
 
-func TestAResourceOnRecordIsNotRemovedWhileItsGroupIsAway(t *testing.T) {
+func TestARecordedResourceIsNotRemovedWhileItsGroupIsUnavailable(t *testing.T) {
 	recorded := []Resource{{Version: "v1", Name: "pods", Kind: "Pods", Namespaced: true}, {Group: "metrics", Version: "v1", Name: "nodes"}, {Group: "left", Version: "v1", Name: "things"}}
 	options := rare
 	options.Recorded = recorded
@@ -189,7 +189,7 @@ func TestAResourceOnRecordIsNotRemovedWhileItsGroupIsAway(t *testing.T) {
 	}
 }
 
-func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
+func TestWithoutDefinitionsDiscoveryFindsResources(t *testing.T) {
 	for name, other := range map[string]http.HandlerFunc{
 		"not served": holding(nil),
 		"forbidden":  answer(403, "application/json", failure(403, "Forbidden", "no")),
@@ -208,9 +208,9 @@ func TestWithoutDefinitionsDiscoveryHasToDo(t *testing.T) {
 	}
 }
 
-// A recorder that may not read the definitions does not hear of a deletion. Discovery has to miss its resource twice, and does
-// not know when it went.
-func TestWithoutDefinitionsAResourceHasEndedWhenDiscoveryMissesItTwice(t *testing.T) {
+// A recorder that may not read the definitions sees no deletion of one. Two discoveries must miss its resource, and the
+// version at which it ended is unknown.
+func TestWithoutDefinitionsAResourceIsRemovedAfterTwoDiscoveriesWithoutIt(t *testing.T) {
 	recorded := func(group, uid string) Resource {
 		return Resource{Group: group, Version: "v1", Name: "things", Kind: "Things", Namespaced: true, DefinitionUID: types.UID(uid)}
 	}
@@ -220,30 +220,32 @@ func TestWithoutDefinitionsAResourceHasEndedWhenDiscoveryMissesItTwice(t *testin
 	f := followOffer(t, o, options)
 	require.True(t, apierrors.IsForbidden(f.Degraded()), f.Degraded())
 	require.Equal(t, []string{"v1 pods", "kept/v1 things"}, names(f.initial))
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 
 	o.set(offer{"v1": {"pods"}, "kept/v1": {"things"}, "back/v1": {"things"}})
 	f.discoverOnce(t)
 	f.discoverOnce(t)
-	told := map[string]telling{}
+	calls := map[string]handlerCall{}
 	for range 2 {
 		said := f.next(t)
-		told[said.what+" "+said.resource.String()] = said
+		calls[said.what+" "+said.resource.String()] = said
 	}
-	require.Contains(t, told, "added back/v1 things")
-	require.Equal(t, telling{what: "removed", resource: recorded("ended", "2")}, told["removed ended/v1 things"])
-	require.Empty(t, f.tellings)
+	require.Contains(t, calls, "added back/v1 things")
+	require.Equal(t, handlerCall{what: "removed", resource: recorded("ended", "2")}, calls["removed ended/v1 things"])
+	require.Empty(t, f.calls)
 }
 
-// registered is a list of APIServices with that of v1, which every aggregator has. By its label it is a definition's: so its
-// arrival starts no discovery, and tests can count discoveries. The resources of v1 await that definition.
+// registered is a list of APIServices with only the APIService of v1, which every aggregator has. Its label says that it
+// belongs to a definition. Therefore its arrival starts no discovery, and tests can count discoveries. The resources of v1
+// wait for that definition.
 const registered = `{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"v1.","labels":{"` + automanaged + `":"true"}},"spec":{"version":"v1"}}]}`
 
 const thingsDefined = `{"metadata":{"resourceVersion":"13"},"items":[{"metadata":{"name":"things.example.com","uid":"u","resourceVersion":"12"},
 	"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true}]},
 	"status":{"conditions":[{"type":"Established","status":"True"}]}}]}`
 
-// watched answers what a follower asks for itself. While hidden is set, a list of all definitions does not show the one of things.
+// watched answers the follower's own lists and watches. While hidden is set, a list of all definitions omits the definition
+// of things.
 func watched(hidden *atomic.Bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		lists := map[string]string{definitionsPath: thingsDefined, servicesPath: registered}
@@ -254,7 +256,7 @@ func watched(hidden *atomic.Bool) http.HandlerFunc {
 	}
 }
 
-// Discovery can be ahead of the watches of definitions and of APIServices, for however long.
+// Discovery can be ahead of the watches of definitions and APIServices for any time.
 func TestAResourceThatDiscoveryShowsFirstIsAnnouncedWithItsDefinition(t *testing.T) {
 	var hidden atomic.Bool
 	hidden.Store(true)
@@ -265,7 +267,7 @@ func TestAResourceThatDiscoveryShowsFirstIsAnnouncedWithItsDefinition(t *testing
 	o.set(offer{"v1": {"pods"}, "example.com/v1": {"things"}})
 	for range 3 {
 		f.discoverOnce(t)
-		require.Empty(t, f.tellings)
+		require.Empty(t, f.calls)
 	}
 	hidden.Store(false)
 	f.LookAgain(Definitions)
@@ -273,11 +275,11 @@ func TestAResourceThatDiscoveryShowsFirstIsAnnouncedWithItsDefinition(t *testing
 	require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
 	require.Equal(t, types.UID("u"), added.resource.DefinitionUID)
 	f.discoverOnce(t)
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 }
 
-// Discovery can be behind them, too.
-func TestAResourceIsNotAnnouncedAgainWhenItsDefinitionIsGoneAndDiscoveryStillShowsIt(t *testing.T) {
+// Discovery can also be behind these watches.
+func TestAStaleDiscoveryDoesNotAnnounceAResourceWhoseDefinitionIsGone(t *testing.T) {
 	var gone atomic.Bool
 	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: func(w http.ResponseWriter, r *http.Request) {
 		lists := map[string]string{definitionsPath: none, servicesPath: registered}
@@ -292,17 +294,17 @@ func TestAResourceIsNotAnnouncedAgainWhenItsDefinitionIsGoneAndDiscoveryStillSho
 	gone.Store(true)
 	f.LookAgain(Definitions)
 	require.Equal(t, "removed", f.next(t).what)
-	for range 3 { // for however long
+	for range 3 { // any number of discoveries
 		f.discoverOnce(t)
 	}
 	o.set(offer{"v1": {"pods"}})
 	for range 2 {
 		f.discoverOnce(t)
 	}
-	require.Empty(t, f.tellings)
+	require.Empty(t, f.calls)
 }
 
-func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowIt(t *testing.T) {
+func TestAResourceWithoutAPIServiceIsAnnouncedAfterTwoDiscoveriesInARow(t *testing.T) {
 	without, with := offer{"v1": {"pods"}}, offer{"v1": {"pods"}, "example.com/v1": {"things"}}
 	options := rare
 	options.Recorded = []Resource{{Group: "example.com", Version: "v1", Name: "things", Kind: "Things"}}
@@ -314,7 +316,7 @@ func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowI
 			for _, offered := range []offer{without, with} {
 				o.set(offered)
 				f.discoverOnce(t)
-				require.Empty(t, f.tellings)
+				require.Empty(t, f.calls)
 			}
 			f.discoverOnce(t)
 			added := f.next(t)
@@ -324,7 +326,7 @@ func TestAResourceThatNoAPIServiceClaimsIsAnnouncedWhenTwoDiscoveriesInARowShowI
 	}
 }
 
-func TestAResourceThatNoAPIServiceClaimsIsLookedForAgainSoon(t *testing.T) {
+func TestDiscoveryIsRepeatedSoonForAResourceWithoutAPIService(t *testing.T) {
 	o := &offering{offer: offer{"v1": {"pods"}, "example.com/v1": {"things"}}, other: holding(map[string]string{definitionsPath: none, servicesPath: registered, thingsPath: none})}
 	f := newFollowing(t, serve(t, o.ServeHTTP), rare)
 	f.confirm = time.Millisecond
@@ -342,14 +344,14 @@ func TestAnAPIServiceThatDiscoveryDoesNotListYetIsAFailedGroup(t *testing.T) {
 	f.confirm = time.Millisecond
 	f.start(t)
 	require.Contains(t, f.last().Failed, schema.GroupVersion{Group: "late", Version: "v1"})
-	// It is waited for, without a word.
+	// The follower repeats discovery until the group appears, and reports nothing before.
 	o.set(offer{"v1": {"pods"}, "late/v1": {"things", "more"}})
-	told := []telling{f.next(t), f.next(t)}
+	calls := []handlerCall{f.next(t), f.next(t)}
 	require.ElementsMatch(t, []string{"added late/v1 more", "added late/v1 things"},
-		[]string{told[0].what + " " + told[0].resource.String(), told[1].what + " " + told[1].resource.String()})
+		[]string{calls[0].what + " " + calls[0].resource.String(), calls[1].what + " " + calls[1].resource.String()})
 }
 
-func TestADefinitionIsReadForWhatItServes(t *testing.T) {
+func TestADefinitionIsParsedIntoItsServedVersions(t *testing.T) {
 	text := `{"metadata":{"name":"things.x","uid":"u"},"spec":{"group":"x","scope":"Cluster","names":{"plural":"things","kind":"Thing"},
 		"versions":[{"name":"v1alpha1","served":true},{"name":"v2","served":false},{"name":"v1","served":true},{"name":"v1beta2","served":true}],
 		"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"AAA"}}}},"status":{"conditions":[{"type":"Established","status":"True","reason":"x"}]}}`
@@ -379,7 +381,7 @@ func TestADefinitionIsReadForWhatItServes(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
+func TestADefinitionFoundInALaterListBeganAfterThePreviousList(t *testing.T) {
 	object := func(name, uid string, established bool) *Object {
 		text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name, "uid": uid}, "spec": map[string]any{"versions": []any{}},
 			"status": map[string]any{"conditions": []condition{{"Established", map[bool]string{true: "True", false: "False"}[established]}}}})
@@ -392,7 +394,7 @@ func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
 	since := func(name string) string { return a.get(name).since }
 	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", false), object("reborn", "3", true)}, "100"))
 	require.Empty(t, since("old"))
-	a.take("reborn", "3")
+	a.markHandled("reborn", "3")
 	a.UpdateResourceVersion("150")
 	require.NoError(t, a.Replace([]any{object("old", "1", true), object("slow", "2", true), object("reborn", "4", true), object("new", "5", true)}, "200"))
 	require.Empty(t, since("old"))
@@ -412,7 +414,7 @@ func TestADefinitionFoundInALaterListIsNotOlderThanTheOneBefore(t *testing.T) {
 	require.Nil(t, a.get("watched"))
 }
 
-func TestADefinitionIsFoundAtOnceInAHistoryThatWentBackwards(t *testing.T) {
+func TestADefinitionIsFoundAtOnceAfterARollback(t *testing.T) {
 	definition := `{"metadata":{"name":"things.example.com","uid":"u","resourceVersion":"7"},"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"things","kind":"Thing"},
 		"versions":[{"name":"v1","served":true}]},"status":{"conditions":[{"type":"Established","status":"True"}]}}`
 	var back atomic.Bool
@@ -430,7 +432,7 @@ func TestADefinitionIsFoundAtOnceInAHistoryThatWentBackwards(t *testing.T) {
 	f.LookAgain(definitionResource.GroupResource())
 	added := f.next(t)
 	require.Equal(t, "added example.com/v1 things", added.what+" "+added.resource.String())
-	require.Empty(t, added.since, "a watch from where the history was before would be silent")
+	require.Empty(t, added.since, "a watch from the old revision would show nothing")
 }
 
 func TestAResourceThatIsNotServedYetIsNotAnnounced(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// telling is one call of a Handler.
-type telling struct {
+// handlerCall is one call of a Handler.
+type handlerCall struct {
 	what     string
 	resource Resource
 	before   Resource
@@ -18,15 +18,15 @@ type telling struct {
 	at       string
 }
 
-// following is a running follower that notes what it tells.
+// following is a running follower that records its handler calls.
 type following struct {
 	*Follower
-	tellings   chan telling
+	calls      chan handlerCall
 	discovered chan struct{}
-	fail       func(telling) error
+	fail       func(handlerCall) error
 
-	initial []Resource // what was added up to Synced
-	all     []telling  // what was told up to Synced
+	initial []Resource    // added before Synced was closed
+	all     []handlerCall // the calls before Synced was closed
 	stop    func()
 
 	mu        sync.Mutex
@@ -34,7 +34,7 @@ type following struct {
 }
 
 func newFollowing(t *testing.T, client *Client, options FollowerOptions) *following {
-	f := &following{tellings: make(chan telling, 1000), discovered: make(chan struct{}, 1000)}
+	f := &following{calls: make(chan handlerCall, 1000), discovered: make(chan struct{}, 1000)}
 	options.OnDiscovery = func(_ context.Context, d *Discovery) {
 		f.mu.Lock()
 		f.discovery = d
@@ -54,7 +54,7 @@ func (f *following) run(t *testing.T) {
 	t.Cleanup(f.stop)
 }
 
-// start runs the follower and takes in what it tells at first.
+// start runs the follower until it is synced, and takes its first calls.
 func (f *following) start(t *testing.T) {
 	t.Helper()
 	f.run(t)
@@ -63,50 +63,50 @@ func (f *following) start(t *testing.T) {
 	case <-time.After(deadline):
 		t.Fatal("the follower is not synced")
 	}
-	for len(f.tellings) > 0 {
-		telling := <-f.tellings
-		f.all = append(f.all, telling)
-		if telling.what == "added" {
-			f.initial = append(f.initial, telling.resource)
+	for len(f.calls) > 0 {
+		made := <-f.calls
+		f.all = append(f.all, made)
+		if made.what == "added" {
+			f.initial = append(f.initial, made.resource)
 		}
 	}
 }
 
-func (f *following) tell(said telling) error {
+func (f *following) note(said handlerCall) error {
 	if f.fail != nil {
 		if err := f.fail(said); err != nil {
 			return err
 		}
 	}
-	f.tellings <- said
+	f.calls <- said
 	return nil
 }
 
 func (f *following) Added(_ context.Context, r Resource, since string) error {
-	return f.tell(telling{what: "added", resource: r, since: since})
+	return f.note(handlerCall{what: "added", resource: r, since: since})
 }
 
 func (f *following) Removed(_ context.Context, r Resource, at string) error {
-	return f.tell(telling{what: "removed", resource: r, at: at})
+	return f.note(handlerCall{what: "removed", resource: r, at: at})
 }
 
 func (f *following) Changed(_ context.Context, before, after Resource) error {
-	return f.tell(telling{what: "changed", before: before, resource: after})
+	return f.note(handlerCall{what: "changed", before: before, resource: after})
 }
 
-// next is what is told next.
-func (f *following) next(t *testing.T) telling {
+// next returns the next handler call.
+func (f *following) next(t *testing.T) handlerCall {
 	t.Helper()
 	select {
-	case said := <-f.tellings:
+	case said := <-f.calls:
 		return said
 	case <-time.After(deadline):
-		require.Fail(t, "nothing is told")
-		return telling{}
+		require.Fail(t, "no handler call")
+		return handlerCall{}
 	}
 }
 
-// last is the last complete discovery.
+// last returns the last complete discovery.
 func (f *following) last() *Discovery {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namespaces is the resource whose member kube-system identifies a cluster.
+// namespaces is the resource with the object kube-system, whose UID identifies a cluster.
 var namespaces = Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}
 
-// ClusterUID is the identity of the cluster: the UID of namespace kube-system. It exists as long as the cluster does, and in no
-// other.
+// ClusterUID returns the identity of the cluster: the UID of namespace kube-system. That UID is unique to the cluster and
+// does not change while the cluster exists.
 func (c *Client) ClusterUID(ctx context.Context) (types.UID, error) {
 	o, err := c.ListWatch(namespaces, "").Get(ctx, "", metav1.NamespaceSystem)
 	switch {

@@ -23,7 +23,7 @@ var (
 	_ metav1.ListInterface = (*List)(nil)
 )
 
-// Undecodable has an *[UndecodableError] for each item that could not be decoded. The recorder of the list notes a gap for it
+// Undecodable returns an *[UndecodableError] for each item that could not be decoded. The recorder opens a gap for each
 // (I3).
 func (l *List) Undecodable() []error { return l.undecodable }
 
@@ -40,12 +40,11 @@ func (l *List) DeepCopyObject() runtime.Object {
 	return c
 }
 
-// UndecodableError says that the server sent well-formed JSON that is not an
-// object with metadata.
+// UndecodableError is returned if the server sent well-formed JSON that is not an object with metadata.
 type UndecodableError struct {
 	Resource  Resource
-	Namespace string // as far as it could be read
-	Name      string // as far as it could be read
+	Namespace string // if it could be read
+	Name      string // if it could be read
 	Index     int    // of the item in its page, -1 in a watch
 	Err       error
 }
@@ -60,12 +59,12 @@ func (e *UndecodableError) Error() string {
 
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// ObjectName is which object it was, without a name if that could not be read.
+// ObjectName returns the object's name, empty if it could not be read.
 func (e *UndecodableError) ObjectName() cache.ObjectName {
 	return cache.ObjectName{Namespace: e.Namespace, Name: e.Name}
 }
 
-// named renders an object's name for a message, empty if it is not known.
+// named returns an object's name for a message, "" if it is unknown.
 func named(namespace, name string) string {
 	switch {
 	case name == "":

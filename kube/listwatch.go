@@ -28,16 +28,16 @@ var (
 	_ cache.ListerWatcherWithContext = (*ListWatch)(nil)
 )
 
-// ListWatch returns the lister and watcher of a resource; an empty namespace means all.
+// ListWatch returns the lister and watcher of a resource. An empty namespace means all namespaces.
 func (c *Client) ListWatch(resource Resource, namespace string) *ListWatch {
 	return &ListWatch{client: c, resource: resource, namespace: namespace}
 }
 
-// Resource is what is listed and watched.
+// Resource returns the listed and watched resource.
 func (lw *ListWatch) Resource() Resource { return lw.resource }
 
-// IsWatchListSemanticsUnSupported tells client-go's reflector to list and not to
-// stream a list through a watch, which would fold changes that happen meanwhile.
+// IsWatchListSemanticsUnSupported makes client-go's reflector list. A list streamed through a watch would merge changes
+// that happen while it is sent.
 func (lw *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements cache.Lister.
@@ -50,7 +50,7 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 	return lw.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext implements cache.ListerWithContext. Its result is a *[List], of one page if options has a limit.
+// ListWithContext implements cache.ListerWithContext. It returns a *[List], which is one page if options has a limit.
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := lw.Page(ctx, options)
 	if err != nil {
@@ -59,9 +59,9 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, nil
 }
 
-// Page reads one page of a list, decoding it as it arrives. A page that takes too much memory is asked for again, with
-// fewer objects. Without a limit it is not: a part would look like the whole list. The error is an API status if the
-// server answered with one.
+// Page reads one page of a list and decodes it while it arrives. If a page takes too much memory, Page requests it again
+// with fewer objects. Without a limit, it returns the error, because a part would look like the whole list. If the server
+// answered with an API status, the error is that status.
 func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*List, error) {
 	options.Watch = false
 	for {
@@ -78,8 +78,7 @@ func (lw *ListWatch) Page(ctx context.Context, options metav1.ListOptions) (*Lis
 }
 
 func (lw *ListWatch) page(ctx context.Context, options metav1.ListOptions) (*List, error) {
-	// The request is given up if decoding is, so that the connection is not read to
-	// the end of a body that nobody wants.
+	// If decoding fails, this cancels the request. Otherwise client-go would read the rest of the body.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	body, err := lw.request(options).Stream(framed(ctx))
@@ -94,11 +93,11 @@ func (lw *ListWatch) page(ctx context.Context, options metav1.ListOptions) (*Lis
 	return list, err
 }
 
-// WatchWithContext implements cache.WatcherWithContext. Its result is a *[Watch], which ends with the context too.
+// WatchWithContext implements cache.WatcherWithContext. It returns a *[Watch]. If ctx ends, the watch ends, too.
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	ctx, cancel := context.WithCancelCause(ctx)
-	// A compressed stream is delayed by what the unpacker holds back.
+	// Decompression would delay events of a compressed stream.
 	body, err := lw.request(options).SetHeader("Accept-Encoding", "identity").Stream(framed(ctx))
 	if err != nil {
 		cancel(errStopped)
@@ -107,8 +106,8 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 	return newWatch(ctx, cancel, body, lw.resource, lw.client.options.MaxFrameBytes), nil
 }
 
-// WatchFresh is WatchWithContext over a connection of its own (see [Client.Fresh]),
-// which is closed with the watch.
+// WatchFresh is WatchWithContext over a connection of its own (see [Client.Fresh]). The connection is closed when the watch
+// ends.
 func (lw *ListWatch) WatchFresh(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	fresh, err := lw.client.Fresh()
 	if err != nil {
@@ -123,9 +122,8 @@ func (lw *ListWatch) WatchFresh(ctx context.Context, options metav1.ListOptions)
 	return w, nil
 }
 
-// Get reads one object by name from etcd, past the server's watch cache: it shows
-// the server's true state even when lists still come from a stale cache. It is a
-// NotFound status error if there is no such object.
+// Get reads one object by name from etcd, past the server's watch cache. It shows the server's true state even if lists
+// still come from a stale cache. If no such object exists, the error is a NotFound status.
 func (lw *ListWatch) Get(ctx context.Context, namespace, name string) (*Object, error) {
 	path := lw.resource.path(namespace, name)
 	body, err := lw.client.rest.Get().AbsPath(path...).Stream(framed(ctx))
@@ -139,27 +137,27 @@ func (lw *ListWatch) Get(ctx context.Context, namespace, name string) (*Object, 
 	if err != nil {
 		return nil, fmt.Errorf("%s%s: %w", lw.resource, named(namespace, name), err)
 	}
-	o.JSON = s.tape.copyOf(where.start, where.end, 0)
+	o.JSON = s.input.copyOf(where.start, where.end, 0)
 	return o, nil
 }
 
-// explain adds what was asked for and, if it is forbidden, the right to grant.
+// explain adds the operation to the error. If the request was forbidden, it adds the right to grant.
 func (lw *ListWatch) explain(verb string, err error) error {
 	r := lw.resource
 	err = explain(verb+" of "+r.String(), err)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; grant the recorder the rule {apiGroups: [%q], resources: [%q], verbs: [list, watch]}, or leave it out with --exclude %s",
+		return fmt.Errorf("%w; grant the recorder the rule {apiGroups: [%q], resources: [%q], verbs: [list, watch]}, or exclude the resource with --exclude %s",
 			err, r.Group, r.Name, r.GroupResource())
 	}
 	return err
 }
 
-// request asks for the list or the watch that the options describe.
+// request returns the request for the list or the watch that the options describe.
 func (lw *ListWatch) request(options metav1.ListOptions) *rest.Request {
 	return lw.client.rest.Get().
 		AbsPath(lw.resource.path(lw.namespace)...).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, optionsVersion)
 }
 
-// optionsVersion is the version of ListOptions, whatever the version of the resource.
+// optionsVersion is the version of ListOptions. It is the same for every resource.
 var optionsVersion = schema.GroupVersion{Version: "v1"}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestALyingServerGivesAnErrorThatNamesTheLie(t *testing.T) {
+func TestAnInvalidAnswerGivesAnErrorThatNamesTheFault(t *testing.T) {
 	tests := map[string]struct {
 		handler http.HandlerFunc
 		want    []string
@@ -58,7 +58,7 @@ func TestALyingServerGivesAnErrorThatNamesTheLie(t *testing.T) {
 	}
 }
 
-func TestAPatientServerIsObeyed(t *testing.T) {
+func TestRetryAfterIsObeyed(t *testing.T) {
 	var requests atomic.Int32
 	lw := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if requests.Add(1)%2 == 1 {
@@ -81,7 +81,7 @@ func TestAPatientServerIsObeyed(t *testing.T) {
 	require.Equal(t, int32(4), requests.Load())
 }
 
-func TestAnImpatientContextEndsTheWaitForAPatientServer(t *testing.T) {
+func TestTheEndOfTheContextEndsTheWaitForRetryAfter(t *testing.T) {
 	asked := make(chan struct{}, 9)
 	lw := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -115,7 +115,7 @@ func TestAServerWithAnotherCertificateIsNotTrusted(t *testing.T) {
 	require.ErrorContains(t, err, "HTTP request to an HTTPS server")
 }
 
-func TestAServerThatIsNotThereIsNamed(t *testing.T) {
+func TestTheErrorNamesAServerThatRefusesConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
@@ -125,7 +125,7 @@ func TestAServerThatIsNotThereIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 }
 
-func TestRequestsAskForJSONAndSayWhoAsks(t *testing.T) {
+func TestRequestsAcceptOnlyJSONAndHaveAUserAgent(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests <- r
@@ -148,7 +148,7 @@ func TestRequestsAskForJSONAndSayWhoAsks(t *testing.T) {
 	require.Equal(t, pods, client.ListWatch(pods, "").Resource())
 }
 
-func TestAServerBehindAPathKeepsIt(t *testing.T) {
+func TestRequestsKeepThePathOfTheServersAddress(t *testing.T) {
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		answer(200, "application/json", fmt.Sprintf(`{"items":[{"metadata":{"name":%q}}]}`, r.URL.Path))(w, r)
 	})
@@ -211,10 +211,10 @@ func TestAnObjectIsReadByName(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), err)
 	require.ErrorContains(t, err, "v1 pods (ns/b)")
 	_, err = lw.Get(t.Context(), "ns", "odd")
-	require.ErrorContains(t, err, "stands where an object must")
+	require.ErrorContains(t, err, "expected a JSON object")
 }
 
-func TestTheClusterIsKnownByItsSystemNamespace(t *testing.T) {
+func TestTheClusterUIDIsTheUIDOfKubeSystem(t *testing.T) {
 	tests := map[string]struct {
 		handler http.HandlerFunc
 		want    string

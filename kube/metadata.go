@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// metadata is what is decoded of an object's metadata. Its large members are
-// skipped without looking into them.
+// metadata has the decoded fields of an object's metadata. The decoder skips the large ones without parsing them.
 type metadata struct {
 	Name              string                  `json:"name"`
 	GenerateName      string                  `json:"generateName"`
@@ -72,8 +71,7 @@ func (m *managedFields) fill(into *metav1.ManagedFieldsEntry) {
 	}
 }
 
-// timestamp is an RFC 3339 time, zero for null and for the empty string, as
-// metav1.Time reads them.
+// timestamp is an RFC 3339 time. It is zero for null and for the empty string, as in metav1.Time.
 type timestamp struct{ time.Time }
 
 func (t *timestamp) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -90,7 +88,7 @@ func (t *timestamp) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// pointer is nil for the zero time.
+// pointer returns nil for the zero time.
 func (t timestamp) pointer() *metav1.Time {
 	if t.IsZero() {
 		return nil
@@ -98,7 +96,7 @@ func (t timestamp) pointer() *metav1.Time {
 	return &metav1.Time{Time: t.Time}
 }
 
-// skipped is a member of any form that is read over.
+// skipped is a JSON value of any type that the decoder skips.
 type skipped struct{}
 
 func (*skipped) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxName is the most bytes of a name of Kubernetes: that of a DNS-1123 subdomain.
+	// maxName is the most bytes of a Kubernetes name: the length of a DNS-1123 subdomain.
 	maxName = 253
-	// quotedBytes is how much of a name that is refused is shown.
+	// quotedBytes is how many bytes of a refused name a message shows.
 	quotedBytes = 80
 )
 
 // wellNamed separates the resources that can be followed from those whose names no Kubernetes API can have. An aggregated
-// API server can say anything in discovery, and what it says becomes paths of requests, rows and lines of the log.
+// API server can return any text in discovery, and that text becomes part of request paths, rows and log lines.
 func wellNamed(found []Resource) (good []Resource, misnamed []string) {
 	good = slices.DeleteFunc(found, func(r Resource) bool {
 		fault := nameFault(r)
@@ -30,8 +30,8 @@ func wellNamed(found []Resource) (good []Resource, misnamed []string) {
 	return good, misnamed
 }
 
-// nameFault says what is wrong with the names of a resource, "" if nothing is. The names of resources need not be DNS-1123
-// labels: APIs of metrics name them after metrics.
+// nameFault returns the fault of a resource's names, or "" if they are valid. Names of resources need not be DNS-1123
+// labels: for example, metrics APIs name resources after metrics.
 func nameFault(r Resource) string {
 	switch {
 	case r.Group != "" && len(content.IsDNS1123Subdomain(r.Group)) > 0:
@@ -50,7 +50,7 @@ func printable(name string) bool {
 	return len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// quoted shows a name that may hold anything.
+// quoted returns a name of any content, quoted and shortened.
 func quoted(name string) string {
 	if len(name) > quotedBytes {
 		return strconv.QuoteToASCII(name[:quotedBytes]) + "…"

@@ -14,20 +14,20 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Object is one object as the server served it: its bytes, and the metadata decoded from them. It is a runtime.Object and a
+// Object is one object from the server: its bytes, and the metadata decoded from them. It is a runtime.Object and a
 // metav1.Object.
 //
-// Two parts of the metadata are not held decoded. GetAnnotations reads annotations from the text, and managedFields come
-// without fieldsV1. Both can be as large as the object itself, and annotations can repeat a Secret's values (I9).
+// Two parts of the metadata are not kept decoded. GetAnnotations reads annotations from the text, and managedFields have no
+// fieldsV1. Both can be as large as the object itself, and annotations can repeat a Secret's values (I9).
 //
-// UID and ResourceVersion can be empty: some aggregated APIs have neither. A bookmark is an Object with a ResourceVersion and
-// no text.
+// UID and ResourceVersion can be empty: objects of some aggregated APIs have neither. A bookmark is an Object with a
+// ResourceVersion and no text.
 type Object struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
-	// JSON is the whole object as served, nil once SetDoc was called. It is never
-	// changed and never shared with a read buffer.
+	// JSON is the whole object as the server sent it, nil after SetDoc. It never changes and shares no memory with a read
+	// buffer.
 	JSON []byte
 
 	doc    patch.Doc
@@ -39,8 +39,8 @@ var (
 	_ metav1.Object  = (*Object)(nil)
 )
 
-// SetDoc replaces the served text by its canonical, redacted form. The served
-// text is dropped: from here on the object holds nothing that was redacted (I9).
+// SetDoc replaces the server's text by its canonical, redacted form. It drops the server's text, so that the object no
+// longer contains anything that was redacted (I9).
 func (o *Object) SetDoc(doc patch.Doc) {
 	o.JSON = nil
 	o.Annotations = nil
@@ -48,13 +48,13 @@ func (o *Object) SetDoc(doc patch.Doc) {
 	o.digest = patch.Digest(doc)
 }
 
-// Doc is the canonical text, nil until SetDoc.
+// Doc returns the canonical text, nil before SetDoc.
 func (o *Object) Doc() patch.Doc { return o.doc }
 
-// Digest is the digest of Doc, zero until SetDoc.
+// Digest returns the digest of Doc, zero before SetDoc.
 func (o *Object) Digest() [16]byte { return o.digest }
 
-// text is whichever form of the object is held.
+// text returns the canonical text if there is one, else the server's text.
 func (o *Object) text() []byte {
 	if o.doc != nil {
 		return o.doc
@@ -62,15 +62,13 @@ func (o *Object) text() []byte {
 	return o.JSON
 }
 
-// The fixed part of an Object and of an entry of its lists and maps, in bytes, as
-// the allocator rounds them.
+// The fixed sizes of an Object and of an entry of its lists and maps, in bytes, as the allocator rounds them.
 const (
 	objectOverhead = 512
 	entryOverhead  = 48
 )
 
-// Size is about how many bytes of memory the object holds, its decoded metadata
-// included.
+// Size returns about how many bytes of memory the object takes, with its decoded metadata.
 func (o *Object) Size() int {
 	size := objectOverhead + cap(o.JSON) + cap(o.doc)
 	size += len(o.Name) + len(o.Namespace) + len(o.UID) + len(o.ResourceVersion) + len(o.GenerateName)
@@ -92,7 +90,7 @@ func (o *Object) Size() int {
 	return size
 }
 
-// GetAnnotations reads the annotations from the object's text, on each call.
+// GetAnnotations parses the annotations from the object's text on each call.
 func (o *Object) GetAnnotations() map[string]string {
 	if o.Annotations != nil || o.text() == nil {
 		return o.Annotations
@@ -108,9 +106,9 @@ func (o *Object) GetAnnotations() map[string]string {
 	return partial.Metadata.Annotations
 }
 
-// EvidenceTime is the newest moment of the object that its own metadata proves: a field manager's write, its creation, or the
-// request to delete it. A deletionTimestamp lies in the future, so the request was a grace period before it. It is false if the
-// metadata says nothing.
+// EvidenceTime returns the newest time that the object's own metadata proves: a field manager's write, the creation, or the
+// deletion request. deletionTimestamp lies in the future: the request came one grace period earlier. It returns false if
+// the metadata has no time.
 func (o *Object) EvidenceTime() (time.Time, bool) {
 	newest := o.CreationTimestamp.Time
 	for i := range o.ManagedFields {
@@ -130,8 +128,7 @@ func (o *Object) EvidenceTime() (time.Time, bool) {
 	return newest, !newest.IsZero()
 }
 
-// AtResourceVersion is a copy with another resource version in its metadata and in
-// its text.
+// AtResourceVersion returns a copy with another resource version in its metadata and its text.
 func (o *Object) AtResourceVersion(rv string) (runtime.Object, error) {
 	doc, err := patch.Canonical(o.text())
 	if err != nil {
@@ -156,7 +153,7 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	return c
 }
 
-// Restore makes an object of its canonical text, as SetDoc took it.
+// Restore makes an object from its canonical text, as passed to SetDoc.
 func Restore(doc patch.Doc) (*Object, error) {
 	s := restorers.Get().(*scanner)
 	defer restorers.Put(s)
@@ -170,5 +167,5 @@ func Restore(doc patch.Doc) (*Object, error) {
 	return o, nil
 }
 
-// restorers are scanners of texts, kept between calls: to make one takes more memory than most objects.
+// restorers pools scanners. A new scanner takes more memory than most objects.
 var restorers = sync.Pool{New: func() any { return &scanner{dec: new(jsontext.Decoder)} }}

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// parse reads one object.
+// parse returns one object.
 func parse(t testing.TB, text string) *Object {
 	t.Helper()
 	list, err := decodePage(reader(`{"items":[`+text+`]}`), pods, 1<<20, 1<<30)
@@ -33,7 +33,7 @@ func at(t *testing.T, text string) time.Time {
 	return parsed
 }
 
-func TestEvidenceTimeIsTheNewestThingThatHappenedToTheObject(t *testing.T) {
+func TestEvidenceTimeIsTheNewestTimeInTheMetadata(t *testing.T) {
 	tests := map[string]struct{ metadata, want string }{
 		"a write":    {`"creationTimestamp":"2026-01-01T00:00:00Z","managedFields":[{"time":"2026-01-03T00:00:00Z"},{"time":"2026-01-02T00:00:00Z"}]`, "2026-01-03T00:00:00Z"},
 		"a creation": {`"creationTimestamp":"2026-01-01T00:00:00Z"`, "2026-01-01T00:00:00Z"},
@@ -51,7 +51,7 @@ func TestEvidenceTimeIsTheNewestThingThatHappenedToTheObject(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestTheCanonicalTextReplacesTheServedOneAndItsAnnotations(t *testing.T) {
+func TestTheCanonicalTextReplacesTheServersTextAndItsAnnotations(t *testing.T) {
 	o := parse(t, `{"metadata":{"name":"a","annotations":{"secret":"value"}}}`)
 	require.Equal(t, map[string]string{"secret": "value"}, o.GetAnnotations())
 	before := o.Size()
@@ -128,7 +128,7 @@ func TestAnObjectIsRestoredFromItsText(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				// A list gives its items the type that they lack.
+				// Decoding a list adds the missing types of its items.
 				want.TypeMeta = got.TypeMeta
 				if !assert.Equal(t, want, got) || !assert.Equal(t, string(before), string(want.Doc()), "the text is as it was") {
 					return errors.New("not the same")
@@ -151,7 +151,7 @@ func BenchmarkRestore(b *testing.B) {
 	}
 }
 
-// canonical brings an object into the form in which it is recorded.
+// canonical returns an object in its recorded form.
 func canonical(t testing.TB, o *Object) *Object {
 	doc, err := patch.Canonical(o.JSON)
 	require.NoError(t, err)

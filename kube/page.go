@@ -11,24 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// page decodes the body of one list response as it arrives.
+// page decodes the body of one list response while it arrives.
 type page struct {
 	*scanner
 	resource Resource
-	most     int64 // bytes that the page may take in memory
+	most     int64 // the most bytes that the page may take in memory
 	list     *List
 	found    bool   // an items member was seen
-	items    []cut  // objects whose text lacks kind or apiVersion as yet
-	status   string // of a Status that was served in place of a list
+	items    []cut  // objects whose text still lacks kind or apiVersion
+	status   string // message of a Status that the server sent instead of a list
 }
 
-// cut is an item and what of its own type it carried.
+// cut is an item with the type fields of its own text.
 type cut struct {
 	object *Object
 	own    metav1.TypeMeta
 }
 
-// decodePage reads one page of a list, with items of up to limit bytes and up to most bytes in all. The error is about the
+// decodePage reads one page of a list. limit bounds the bytes of one item, most those of the page. The error concerns the
 // page as a whole.
 func decodePage(body io.Reader, resource Resource, limit, most int64) (*List, error) {
 	p := &page{scanner: newScanner(body, limit), resource: resource, most: most, list: &List{}}
@@ -47,8 +47,7 @@ func decodePage(body io.Reader, resource Resource, limit, most int64) (*List, er
 	return p.list, nil
 }
 
-// fault words an error of the stream, and makes an end within the page an
-// io.ErrUnexpectedEOF.
+// fault adds the context to an error of the stream. It turns an end within the page into an io.ErrUnexpectedEOF.
 func (p *page) fault(err error) error {
 	if large := (*PageTooLargeError)(nil); errors.As(err, &large) {
 		return large
@@ -59,7 +58,7 @@ func (p *page) fault(err error) error {
 	return fmt.Errorf("list of %s: after %d items: %w", p.resource, len(p.list.Items), err)
 }
 
-// end makes sure that nothing follows the list.
+// end returns an error if more text follows the list.
 func (p *page) end() error {
 	_, err := p.dec.ReadToken()
 	switch {
@@ -101,7 +100,7 @@ func (p *page) listMeta() error {
 	return err
 }
 
-// each reads the items; null stands for none.
+// each reads the items. It reads null as an empty list.
 func (p *page) each() error {
 	p.found = true
 	switch kind := p.dec.PeekKind(); kind {
@@ -129,9 +128,9 @@ func (p *page) each() error {
 	return err
 }
 
-// one reads one item. Its own faults are kept for gaps (I3).
+// one reads one item. If the item itself is faulty, one keeps the error for a gap (I3) and continues.
 func (p *page) one(index int) error {
-	p.tape.mark(p.dec.InputOffset())
+	p.input.mark(p.dec.InputOffset())
 	object := &Object{}
 	where, err := p.item(object)
 	if bad := (*decodeError)(nil); errors.As(err, &bad) {
@@ -144,21 +143,21 @@ func (p *page) one(index int) error {
 	}
 	p.list.Items = append(p.list.Items, object)
 	if object.APIVersion != "" && object.Kind != "" {
-		object.JSON = p.tape.copyOf(where.start, where.end, 0)
+		object.JSON = p.input.copyOf(where.start, where.end, 0)
 		return nil
 	}
-	object.JSON = p.tape.copyOf(where.start, where.end, typeRoom(p.resource))
+	object.JSON = p.input.copyOf(where.start, where.end, typeRoom(p.resource))
 	p.items = append(p.items, cut{object, object.TypeMeta})
 	return nil
 }
 
-// typeRoom is how many bytes the type of an item may need in its text.
+// typeRoom returns the most bytes that an item's type takes in its text.
 func typeRoom(r Resource) int {
 	return len(`,"apiVersion":"/","kind":""`) + len(r.Group) + len(r.Version) + len(r.Kind) + 8
 }
 
-// complete adds what the item lacks of its type. It is added at the end, where it
-// wins over a member of the same name that is empty.
+// complete adds the missing type fields to the item. They go to the end, where they override an empty member of the same
+// name.
 func (p *page) complete(item cut) {
 	o := item.object
 	text := o.JSON[:len(o.JSON)-1]
@@ -187,7 +186,7 @@ func (p *page) apiVersion() string {
 	return p.resource.GroupVersion().String()
 }
 
-// kind is the resource's kind by discovery, else the list's without "List".
+// kind returns the resource's kind from discovery, else the list's kind without "List".
 func (p *page) kind() string {
 	if p.resource.Kind != "" {
 		return p.resource.Kind
@@ -195,7 +194,7 @@ func (p *page) kind() string {
 	return strings.TrimSuffix(p.list.Kind, "List")
 }
 
-// describe is, for example, "v1 Status".
+// describe returns, for example, "v1 Status".
 func describe(t metav1.TypeMeta) string {
 	if t.Kind == "" {
 		return "JSON object without kind"

@@ -54,7 +54,7 @@ func TestTheBytesOfAnObjectAreKeptAndItsMetadataIsDecoded(t *testing.T) {
 	}
 }
 
-func TestItemsGetTheTypeThatTheyLack(t *testing.T) {
+func TestItemsWithoutTypeGetTheTypeOfTheList(t *testing.T) {
 	list := func(item string) string {
 		return `{"items":[` + item + `],"kind":"WidgetList","apiVersion":"example.com/v1"}`
 	}
@@ -110,11 +110,11 @@ func TestAnItemThatCannotBeDecodedDoesNotFailTheList(t *testing.T) {
 	require.Equal(t, "bad", bad.Name)
 	require.Equal(t, 2, bad.Index)
 	require.ErrorContains(t, bad, "item 2 of the list of v1 pods (ns/bad) cannot be decoded")
-	require.ErrorContains(t, list.Undecodable()[0], "null stands where an object must")
+	require.ErrorContains(t, list.Undecodable()[0], "expected a JSON object, found null")
 	require.ErrorContains(t, list.Undecodable()[2], "yesterday")
 }
 
-func TestTwoObjectsOfOneNameAndObjectsWithoutIdentityAreAllThere(t *testing.T) {
+func TestObjectsWithTheSameNameOrWithoutIdentityAreAllKept(t *testing.T) {
 	list, err := decodePage(reader(`{"items":[{"metadata":{"name":"a","uid":"1"}},{"metadata":{"name":"a","uid":"2"}},{"metadata":{"name":"b"}},{}]}`), pods, 1<<20, 1<<30)
 	require.NoError(t, err)
 	require.Empty(t, list.Undecodable())
@@ -126,7 +126,7 @@ func TestTwoObjectsOfOneNameAndObjectsWithoutIdentityAreAllThere(t *testing.T) {
 	require.Equal(t, []types.UID{"1", "2", "", ""}, uids)
 }
 
-func TestAListThatIsNoListIsAnError(t *testing.T) {
+func TestAnAnswerThatIsNoListIsAnError(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"cut in an item":  {`{"items":[{"metadata":{"name":"a"}},{"metadata":{"na`, "list of v1 pods: after 1 items"},
 		"cut at the end":  {`{"items":[{"metadata":{"name":"a"}}]`, "unexpected EOF"},
@@ -134,7 +134,7 @@ func TestAListThatIsNoListIsAnError(t *testing.T) {
 		"garbage":         {`{"items":[{"metadata":{"name":"a"}},{]}`, "after 1 items"},
 		"not JSON":        {`<html>`, "invalid character '<'"},
 		"a status":        {`{"kind":"Status","apiVersion":"v1","message":"go away"}`, "the response is a v1 Status without items: go away"},
-		"an array":        {`[]`, "a JSON [ stands where an object must"},
+		"an array":        {`[]`, "expected a JSON object, found ["},
 		"items of a kind": {`{"items":"none"}`, "items is a JSON string"},
 		"two lists":       {`{"items":[]}{"items":[]}`, "more JSON follows"},
 		"bad metadata":    {`{"metadata":{"resourceVersion":7},"items":[]}`, "resourceVersion"},
@@ -152,7 +152,7 @@ func TestAListThatIsNoListIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-func TestAnItemAboveTheLimitIsNamedAndOthersOfAnySumAreNot(t *testing.T) {
+func TestTheItemLimitBoundsOneItemAndNotTheirSum(t *testing.T) {
 	const limit = 128 << 10
 	item := func(name string, size int) string {
 		return `{"metadata":{"namespace":"ns","name":"` + name + `"},"data":"` + strings.Repeat("x", size) + `"}`
@@ -168,18 +168,18 @@ func TestAnItemAboveTheLimitIsNamedAndOthersOfAnySumAreNot(t *testing.T) {
 	require.Equal(t, FrameTooLargeError{Limit: limit, Namespace: "ns", Name: "huge"}, *large)
 }
 
-func TestTheBufferOfALargeItemIsGivenBack(t *testing.T) {
-	large := `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 4*tapeShrink) + `"}`
+func TestTheBufferOfALargeItemIsReleased(t *testing.T) {
+	large := `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 4*shrinkAbove) + `"}`
 	s := newScanner(reader(large+strings.Repeat(`{"metadata":{"name":"b"}}`, 10_000)), 1<<30)
 	for range 10_001 {
-		s.tape.mark(s.dec.InputOffset())
+		s.input.mark(s.dec.InputOffset())
 		_, err := s.item(&Object{})
 		require.NoError(t, err)
 	}
-	require.Less(t, cap(s.tape.buffer), tapeShrink)
+	require.Less(t, cap(s.input.buffer), shrinkAbove)
 }
 
-// samplePod is a pod of about 5 KB, managedFields included.
+// samplePod returns a pod of about 5 KB with managedFields.
 func samplePod(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/pod.json")
@@ -189,7 +189,7 @@ func samplePod(t testing.TB) []byte {
 	return compact.Bytes()
 }
 
-func TestMetadataIsWhatUpstreamDecodes(t *testing.T) {
+func TestMetadataEqualsWhatUpstreamDecodes(t *testing.T) {
 	text := samplePod(t)
 	var pod corev1.Pod
 	require.NoError(t, json.Unmarshal(text, &pod))

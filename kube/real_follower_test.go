@@ -51,9 +51,8 @@ func (r *realServer) definition(t *testing.T) {
 	require.NoError(t, follower.Degraded())
 }
 
-// requireSince requires that a resource is announced with a version not before its
-// definition's creation.
-func requireSince(t *testing.T, created *unstructured.Unstructured, added telling) {
+// requireSince requires that a resource is announced with a version not older than its definition's creation.
+func requireSince(t *testing.T, created *unstructured.Unstructured, added handlerCall) {
 	t.Helper()
 	require.True(t, delta.Precedes(created.GetResourceVersion(), added.since))
 }
@@ -75,24 +74,24 @@ func (r *realServer) betweenRuns(t *testing.T) {
 	r.patch(t, "kept.three.example.com", `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"other"}]`)
 
 	second := r.follow(t, FollowerOptions{Recorded: recorded, Since: list.ResourceVersion})
-	told := map[string]telling{}
-	for _, telling := range second.all {
-		told[telling.what+" "+telling.resource.Name] = telling
+	calls := map[string]handlerCall{}
+	for _, made := range second.all {
+		calls[made.what+" "+made.resource.Name] = made
 	}
-	require.NotContains(t, told, "added lost")
-	require.NotContains(t, told, "removed kept")
-	require.Empty(t, told["added kept"].since)
-	// New ones are looked for in a watch of a few seconds; if it does not show one, that began after the list.
+	require.NotContains(t, calls, "added lost")
+	require.NotContains(t, calls, "removed kept")
+	require.Empty(t, calls["added kept"].since)
+	// recall looks for new definitions in a watch of a few seconds. If the watch misses one, its since is the list's version.
 	for name, created := range map[string]*unstructured.Unstructured{"added fresh": fresh, "added reborn": rebirth} {
-		if told[name].since != list.ResourceVersion {
-			requireSince(t, created, told[name])
+		if calls[name].since != list.ResourceVersion {
+			requireSince(t, created, calls[name])
 		}
 	}
-	require.NotContains(t, told, "removed reborn")
-	require.Equal(t, lost.GetUID(), told["removed lost"].resource.DefinitionUID)
-	requireSince(t, fresh, telling{since: told["removed lost"].at})
-	require.Equal(t, kept.GetUID(), told["added kept"].resource.DefinitionUID)
-	// A resource without a definition is looked for twice.
+	require.NotContains(t, calls, "removed reborn")
+	require.Equal(t, lost.GetUID(), calls["removed lost"].resource.DefinitionUID)
+	requireSince(t, fresh, handlerCall{since: calls["removed lost"].at})
+	require.Equal(t, kept.GetUID(), calls["added kept"].resource.DefinitionUID)
+	// The follower reports a resource without a definition only after two discoveries.
 	gone := second.next(t)
 	require.Equal(t, "removed gone.example.com/v1 things", gone.what+" "+gone.resource.String())
 	require.Empty(t, gone.at)
@@ -109,12 +108,12 @@ func (r *realServer) apiService(t *testing.T) {
 	services := r.dynamic.Resource(serviceResource.GroupVersion().WithResource("apiservices"))
 	_, err := services.Create(t.Context(), service, metav1.CreateOptions{})
 	require.NoError(t, err)
-	// Its API server does not answer: the group fails, and nothing else is touched.
+	// Its API server does not answer. Only this group fails.
 	dead := schema.GroupVersion{Group: "dead.example.com", Version: "v1"}
 	await(t, follower.discovered, func() bool { return follower.last().Failed[dead] != nil })
 	require.NoError(t, services.Delete(t.Context(), "v1.dead.example.com", metav1.DeleteOptions{}))
 	await(t, follower.discovered, func() bool { return follower.last().Failed[dead] == nil })
-	require.Empty(t, follower.tellings)
+	require.Empty(t, follower.calls)
 }
 
 func (r *realServer) forbidden(t *testing.T) {

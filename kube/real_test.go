@@ -28,7 +28,7 @@ var (
 	configMaps    = Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap", Namespaced: true}
 )
 
-// TestOnARealServer holds what only a real API server can show; it is started once.
+// TestOnARealServer holds the tests that need a real API server, which is started once.
 func TestOnARealServer(t *testing.T) {
 	plane := controlplane.ForTest(t, controlplane.Options{Users: []controlplane.User{{Name: "nobody"}}})
 	r := &realServer{plane: plane, client: connect(t, plane.Config(), Options{})}
@@ -53,7 +53,7 @@ type realServer struct {
 	dynamic dynamic.Interface
 }
 
-// deadline bounds the wait for something that must happen, however busy the machine is.
+// deadline bounds the wait for an expected event, even on a busy machine.
 const deadline = 5 * time.Minute
 
 func (r *realServer) discovery(t *testing.T) {
@@ -208,8 +208,7 @@ func (r *realServer) followWith(t *testing.T, client *Client, options FollowerOp
 	return f
 }
 
-// create makes a definition and waits until it is established. It returns it as it
-// was created.
+// create makes a definition and waits until it is established. It returns the definition as created.
 func (r *realServer) create(t *testing.T, definition *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	definitions := r.dynamic.Resource(definitionGVR)
@@ -241,7 +240,7 @@ func (r *realServer) delete(t *testing.T, name string) {
 	require.NoError(t, err)
 	defer w.Stop()
 	require.NoError(t, definitions.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	// An API server that cannot clear the instances at once tries again later and later; a change has it try now.
+	// If an API server cannot delete the instances at once, it retries with growing delays. A change makes it retry now.
 	touch := time.NewTicker(10 * time.Second)
 	defer touch.Stop()
 	limit := time.After(deadline)
@@ -282,7 +281,7 @@ func object(apiVersion, kind, name string, more map[string]any) *unstructured.Un
 
 func title(plural string) string { return strings.ToUpper(plural[:1]) + plural[1:] }
 
-// definitionOf is a CustomResourceDefinition; its last version is stored.
+// definitionOf returns a CustomResourceDefinition whose last version is the storage version.
 func definitionOf(plural, group string, versions ...string) *unstructured.Unstructured {
 	var list []any
 	for i, version := range versions {
@@ -311,7 +310,7 @@ func (s *signallingStore) Replace(list []any, version string) error {
 }
 func (s *signallingStore) signal() { s.changed <- struct{}{} }
 
-// await waits until something holds, looking at each signal.
+// await waits until holds returns true, and checks it after each signal.
 func await(t *testing.T, signal <-chan struct{}, holds func() bool) {
 	t.Helper()
 	limit := time.After(deadline)

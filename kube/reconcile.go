@@ -20,7 +20,7 @@ func (f *Follower) rediscover(ctx context.Context) error {
 	f.unsure.pass++
 	for _, gr := range f.catalog.candidates(f.unsure) {
 		if err := f.reconcile(ctx, gr); err != nil {
-			f.options.Log.Warn("will be tried again", "resource", gr.String(), "error", err)
+			f.options.Log.Warn("resource discovery failed; will retry", "resource", gr.String(), "error", err)
 			f.queue.AddRateLimited(gr)
 		}
 	}
@@ -32,7 +32,7 @@ func (f *Follower) rediscover(ctx context.Context) error {
 	return nil
 }
 
-// warnOfMisnamed warns once of names for as long as discovery shows the same ones.
+// warnOfMisnamed warns once about invalid names, until the set of names changes.
 func (f *Follower) warnOfMisnamed(misnamed []string) {
 	if len(misnamed) > 0 && !slices.Equal(misnamed, f.misnamed) {
 		const shown = 5
@@ -42,7 +42,7 @@ func (f *Follower) warnOfMisnamed(misnamed []string) {
 	f.misnamed = misnamed
 }
 
-// schedule asks for the next discovery.
+// schedule queues the next discovery.
 func (f *Follower) schedule() {
 	next := f.interval()
 	if len(f.unsure.first) > 0 {
@@ -57,7 +57,7 @@ func (f *Follower) schedule() {
 	f.queue.AddAfter(everything, next)
 }
 
-// reconcile gives the handler the news of one resource.
+// reconcile compares one resource with the catalog's verdict, and calls the handler if something changed.
 func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error {
 	want, since, v := f.catalog.judge(gr)
 	if v == unclaimed {
@@ -72,10 +72,10 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		delete(f.catalog.recorded, gr)
 	}
 	current, known := f.catalog.announced[gr]
-	at := f.definitions.missing(gr.String())
-	switch missed := f.definitions.lastMissed(gr.String()); {
+	at := f.definitions.absentAt(gr.String())
+	switch missed := f.definitions.lastUnhandled(gr.String()); {
 	case v == gone && missed != nil && at != "":
-		// Nobody can read any more what it had.
+		// The definition is gone, so its objects can no longer be read.
 		ended, ok := missed.value.in(current.Version)
 		if !ok {
 			ended = missed.value.resource
@@ -93,7 +93,7 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	case v == unoffered:
 		return nil
 	case want.DefinitionUID != current.DefinitionUID && current.DefinitionUID != "":
-		// I5: a definition that was created again is another life of its resource.
+		// I5: if a definition is deleted and created again, its resource begins a new life.
 		if err := f.remove(ctx, current, ""); err != nil {
 			return err
 		}
@@ -102,17 +102,17 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	return f.change(ctx, current, want, v)
 }
 
-// reconcileRecorded announces that a resource of the earlier run is not served any more, and reports whether its fate is known.
-// If another definition serves it, lists will show the rest.
+// reconcileRecorded reports to the handler if a resource of the earlier run is no longer served. It returns settled if the
+// outcome is known. If another definition serves the resource now, lists will show the rest.
 func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {
 	case v == keep, v == unoffered && !f.unsure.confirmed(gr, v):
 		return false, nil
 	case v == gone:
-		at = f.definitions.missing(gr.String())
-		if at != "" && f.definitions.lastMissed(gr.String()) != nil {
-			return true, nil // News of that one are true of this one, too.
+		at = f.definitions.absentAt(gr.String())
+		if at != "" && f.definitions.lastUnhandled(gr.String()) != nil {
+			return true, nil // The report about that definition covers this one, too.
 		}
 	case v != unoffered:
 		return true, nil
@@ -121,9 +121,9 @@ func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict)
 	return err == nil, err
 }
 
-// undefined reports whether an unclaimed resource comes from no definition. A later discovery must still offer it, the server must serve
-// it, and have no definition of it. Watches can be late by more than one discovery, and so can discovery: it can still offer what went
-// with its definition.
+// undefined reports whether no definition defines an unclaimed resource. Three things must hold: a later discovery still
+// offers it, the server serves it, and the server has no definition of it. The watches can be late by more than one
+// discovery. Discovery can be late, too: it can still offer a resource whose definition was deleted.
 func (f *Follower) undefined(ctx context.Context, r Resource) (bool, error) {
 	if !f.unsure.confirmed(r.GroupResource(), unclaimed) {
 		return false, nil
@@ -142,19 +142,19 @@ func (f *Follower) add(ctx context.Context, r Resource, since string) error {
 		}
 	}
 	if err := f.handler.Added(ctx, r, since); err != nil {
-		f.catalog.recorded[r.GroupResource()] = r // as far as it came
+		f.catalog.recorded[r.GroupResource()] = r // Added may have done a part before it failed.
 		return fmt.Errorf("added %s: %w", r, err)
 	}
 	f.announce(r)
 	return nil
 }
 
-// announce notes that a resource is followed as it is.
+// announce notes that the handler follows the resource in this form.
 func (f *Follower) announce(r Resource) {
 	gr := r.GroupResource()
 	f.unsure.forget(gr)
 	f.catalog.announced[gr] = r
-	f.definitions.take(gr.String(), r.DefinitionUID)
+	f.definitions.markHandled(gr.String(), r.DefinitionUID)
 }
 
 func (f *Follower) remove(ctx context.Context, r Resource, at string) error {
@@ -165,14 +165,14 @@ func (f *Follower) remove(ctx context.Context, r Resource, at string) error {
 	delete(f.catalog.announced, gr)
 	f.unsure.forget(gr)
 	if at != "" {
-		f.definitions.take(gr.String(), r.DefinitionUID)
+		f.definitions.markHandled(gr.String(), r.DefinitionUID)
 	}
 	return nil
 }
 
 func (f *Follower) change(ctx context.Context, before, after Resource, v verdict) error {
 	gr := before.GroupResource()
-	// A caller that does not keep digests has nothing to compare with.
+	// A caller that stores no digests gives none to compare with.
 	if before.Schema == "" {
 		before.Schema = after.Schema
 	}

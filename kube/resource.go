@@ -19,31 +19,30 @@ type Resource struct {
 	ShortNames []string
 	Categories []string
 
-	// DefinitionUID is the UID of the CustomResourceDefinition that this resource
-	// comes from, empty if it is not known to come from one. A definition that was
-	// deleted and created again is another life of the resource (I5).
+	// DefinitionUID is the UID of the CustomResourceDefinition that defines this resource, empty if none is known. If a
+	// definition is deleted and created again, the resource begins a new life (I5).
 	DefinitionUID types.UID
-	// Schema is a digest of what in the definition can change the content of an
-	// object at an unchanged resource version: versions, schemas, conversion.
+	// Schema is a digest of the parts of the definition that can change an object's content at an unchanged resource
+	// version: versions, schemas, conversion.
 	Schema string
 }
 
-// GroupResource identifies the resource among those of a cluster.
+// GroupResource identifies the resource within a cluster.
 func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-// GroupVersion is the API group and version by which the resource is read.
+// GroupVersion returns the API group and version under which the resource is read.
 func (r Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// String is, for example, "apps/v1 deployments".
+// String returns, for example, "apps/v1 deployments".
 func (r Resource) String() string {
 	return r.GroupVersion().String() + " " + r.Name
 }
 
-// path is where the resource is served, for all namespaces if namespace is empty.
+// path returns the segments of the resource's path, for all namespaces if namespace is empty.
 func (r Resource) path(namespace string, more ...string) []string {
 	segments := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {

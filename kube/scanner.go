@@ -11,35 +11,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner reads objects from a JSON stream in one pass: what is needed is decoded
-// on the way, and the text is cut out of the tape.
+// scanner reads objects from a JSON stream in one pass. It decodes the needed fields while it reads, and copies the object's
+// text from the recordingReader.
 //
-// Duplicate names and invalid UTF-8 are legal here, as they are to an API server;
-// the canonical form deals with them.
+// It accepts duplicate names and invalid UTF-8, as an API server does. The canonical form handles them.
 type scanner struct {
-	tape *tape // nil where the text is at hand
-	dec  *jsontext.Decoder
+	input *recordingReader // nil if the scanner reads a text in memory
+	dec   *jsontext.Decoder
 }
 
 var scanning = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 func newScanner(source io.Reader, limit int64) *scanner {
-	t := &tape{source: source, limit: limit}
-	return &scanner{tape: t, dec: jsontext.NewDecoder(t, scanning)}
+	t := &recordingReader{source: source, limit: limit}
+	return &scanner{input: t, dec: jsontext.NewDecoder(t, scanning)}
 }
 
-// over begins again, with a text that is at hand and is read in place.
+// over resets the scanner to a text in memory, which it reads in place.
 func (s *scanner) over(text []byte) *scanner {
 	s.dec.Reset(bytes.NewBuffer(text), scanning)
 	return s
 }
 
-// span is a stretch of the stream, in offsets.
+// span is a section of the stream, in offsets.
 type span struct{ start, end int64 }
 
-// members calls f for each member of the object that comes next; f must consume the
-// member's value, and the name is valid until it does. It is a notObjectError, and
-// the value is consumed, if another kind of value comes next.
+// members calls f for each member of the next object. f must consume the member's value; name is valid until then. If the
+// next value is not an object, members consumes it and returns a notObjectError.
 func (s *scanner) members(f func(name []byte) error) (span, error) {
 	kind := s.dec.PeekKind()
 	if kind != jsontext.KindBeginObject {
@@ -65,26 +63,25 @@ func (s *scanner) members(f func(name []byte) error) (span, error) {
 	return span{start, s.dec.InputOffset()}, err
 }
 
-// memberName is the name without quotes and escapes.
+// memberName returns the name without quotes and escapes.
 func memberName(raw jsontext.Value) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
-	// The decoder has accepted the string already, so that the only error left is
-	// invalid UTF-8, which no name that matters here contains.
+	// The decoder has already accepted the string. The only remaining error is invalid UTF-8, which none of the names that
+	// this package reads contains.
 	name, _ := jsontext.AppendUnquote(nil, raw)
 	return name
 }
 
-// skip reads over the next value.
+// skip consumes the next value.
 func (s *scanner) skip() error {
 	_, err := s.dec.ReadValue()
 	return err
 }
 
-// item reads the object that comes next into o, without its text. A decodeError is
-// the object's own fault: the object was consumed and the stream can go on. Any
-// other error is the stream's.
+// item reads the next object into o, without its text. A decodeError concerns only that object: the object was consumed and
+// the stream can continue. Any other error concerns the stream.
 func (s *scanner) item(o *Object) (span, error) {
 	var wrong error
 	member := func(name []byte) error {
@@ -114,8 +111,7 @@ func (s *scanner) item(o *Object) (span, error) {
 	return where, cmp.Or(err, wrong)
 }
 
-// decode decodes the value that comes next. After a decodeError the value was
-// consumed all the same.
+// decode decodes the next value. It consumes the value even if it returns a decodeError.
 func (s *scanner) decode(into any) error {
 	depth := s.dec.StackDepth()
 	_, before := s.dec.StackIndex(depth)
@@ -129,8 +125,8 @@ func (s *scanner) decode(into any) error {
 	return &decodeError{err}
 }
 
-// finish consumes tokens until the stack is at the given depth, with so many tokens
-// read there. If what stopped a decoding was the stream itself, its error comes up again.
+// finish consumes tokens until the stack has the given depth and number of tokens. If the stream itself caused the decoding
+// error, finish returns the stream's error again.
 func (s *scanner) finish(depth int, length int64) error {
 	for {
 		at := s.dec.StackDepth()
@@ -144,21 +140,21 @@ func (s *scanner) finish(depth int, length int64) error {
 	}
 }
 
-// isSyntax reports whether an error is about the text, as against its being cut off.
+// isSyntax reports whether an error concerns the text, and not its early end.
 func isSyntax(err error) bool {
 	var syntax *jsontext.SyntacticError
 	return errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// decodeError is a value of a form that does not fit, in a stream that is sound.
+// decodeError is returned for a value of the wrong form in an intact stream.
 type decodeError struct{ err error }
 
 func (e *decodeError) Error() string { return e.err.Error() }
 func (e *decodeError) Unwrap() error { return e.err }
 
-// notObjectError says that something else stands where an object must.
+// notObjectError is returned if the next value is not an object.
 type notObjectError struct{ kind jsontext.Kind }
 
 func (e *notObjectError) Error() string {
-	return fmt.Sprintf("a JSON %s stands where an object must", e.kind)
+	return fmt.Sprintf("expected a JSON object, found %s", e.kind)
 }

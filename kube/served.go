@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served reports as an error that a resource is not served yet. One part of the API server can announce it a moment before
-// another serves it. The stream finds out about all other errors.
+// served returns an error if the server does not serve the resource yet. One part of the API server can announce a resource
+// just before another part serves it. served ignores all other errors, because the resource's stream will see them.
 func (c *Client) served(ctx context.Context, r Resource) error {
 	_, err := c.ListWatch(r, "").Page(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsNotFound(err) {
@@ -20,7 +20,8 @@ func (c *Client) served(ctx context.Context, r Resource) error {
 	return nil
 }
 
-// defined reports whether the server has a definition of a resource. It lists, because a recorder has no right to get one.
+// defined reports whether the server has a definition of a resource. It lists, because a recorder has no right to get a
+// definition.
 func (c *Client) defined(ctx context.Context, gr schema.GroupResource) (bool, error) {
 	name := fields.OneTermEqualSelector(metav1.ObjectNameField, gr.String())
 	list, err := c.ListWatch(definitionResource, "").Page(ctx, metav1.ListOptions{FieldSelector: name.String()})

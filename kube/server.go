@@ -14,31 +14,29 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// Document is one thing that the server says of itself.
+// Document is one document in which the server describes itself.
 type Document struct {
-	Path string // as asked for, for example /openapi/v3/apis/apps/v1
-	// Hash is the server's own for an OpenAPI v3 document, else the digest of the
-	// document's canonical form.
+	Path string // the requested path, for example /openapi/v3/apis/apps/v1
+	// Hash is the server's own hash for an OpenAPI v3 document, else the digest of the document's canonical form.
 	Hash string
-	// Body is the text as served, nil if the caller has this version already.
+	// Body is the text as the server sent it, nil if the caller has this version already.
 	Body []byte
 }
 
 const (
 	acceptJSON = "application/json"
-	// acceptAggregated asks for all groups and resources in one document.
+	// acceptAggregated requests all groups and resources in one document.
 	acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 		"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + acceptJSON
 
 	openAPIIndex = "/openapi/v3"
 )
 
-// Documents are aggregated discovery (/api and /apis), /version, the index of
-// OpenAPI v3 and its documents, sorted by path. have is what the caller holds, hash
-// by path: those documents come without a body, and OpenAPI documents among them
-// are not even fetched.
+// Documents returns aggregated discovery (/api and /apis), /version, the index of OpenAPI v3 and its documents, sorted by path.
+// have has the hashes of the caller's documents, by path. Documents with these hashes are returned without a body. OpenAPI
+// documents with these hashes are not even fetched.
 //
-// The successful parts are returned along with the errors of the others.
+// If a part fails, Documents returns the other parts together with the error.
 func (c *Client) Documents(ctx context.Context, have map[string]string) ([]Document, error) {
 	var documents []Document
 	var errs []error
@@ -62,7 +60,7 @@ func (c *Client) Documents(ctx context.Context, have map[string]string) ([]Docum
 	return documents, errors.Join(append(errs, err)...)
 }
 
-// ServerVersion is the release of the API server, such as v1.36.2.
+// ServerVersion returns the release of the API server, such as v1.36.2.
 func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	body, err := c.raw(ctx, "/version", acceptJSON)
 	if err != nil {
@@ -82,7 +80,7 @@ func ParseVersion(document []byte) (string, error) {
 	return v.GitVersion, nil
 }
 
-// ownHash hashes a document's canonical form: replicas may space and order it otherwise.
+// ownHash hashes a document's canonical form, because replicas may use other spaces or another order.
 func ownHash(path string, body []byte, have map[string]string) (Document, error) {
 	canonical, err := patch.Canonical(body)
 	if err != nil {
@@ -96,8 +94,7 @@ func ownHash(path string, body []byte, have map[string]string) (Document, error)
 	return document, nil
 }
 
-// schemas fetches the OpenAPI v3 documents that changed. The address of each in the
-// index carries its hash.
+// schemas fetches the OpenAPI v3 documents that changed. Each document's address in the index contains its hash.
 func (c *Client) schemas(ctx context.Context, index []byte, have map[string]string) ([]Document, error) {
 	if index == nil {
 		return nil, nil

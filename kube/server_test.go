@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnlyChangedDocumentsAreFetchedAndAFailureTakesNoneOfTheOthers(t *testing.T) {
+func TestOnlyChangedDocumentsAreFetchedAndAFailureAffectsNoOthers(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	documents := map[string]string{

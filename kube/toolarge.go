@@ -2,15 +2,15 @@ package kube
 
 import "fmt"
 
-// itemRoom is what an item takes in memory beside its text: the shortest text has three bytes.
+// itemRoom is the memory of an item in addition to its text, in bytes. The shortest text has three bytes.
 const itemRoom = 512
 
-// PageTooLargeError says that one page of a list takes more than [Options].MaxPageBytes.
+// PageTooLargeError is returned if one page of a list takes more than [Options].MaxPageBytes.
 type PageTooLargeError struct {
 	Resource Resource
 	Limit    int64 // in bytes
-	Items    int64 // that were read until then
-	Asked    int64 // the most items that were asked for, 0 for all
+	Items    int64 // items read before the error
+	Asked    int64 // the requested limit, 0 for no limit
 }
 
 func (e *PageTooLargeError) Error() string {
@@ -19,16 +19,16 @@ func (e *PageTooLargeError) Error() string {
 	case e.Asked == 0:
 		what = "all of it in one page"
 	case e.ignoresLimit():
-		what = fmt.Sprintf("the server ignores that %d objects were asked for, and its page", e.Asked)
+		what = fmt.Sprintf("the server ignores the requested limit of %d objects, and its page", e.Asked)
 	}
-	return fmt.Sprintf("list of %s: %s takes more than %d bytes, after %d objects (raise --queue-size to allow larger pages, or leave the resource out with --exclude %s)",
+	return fmt.Sprintf("list of %s: %s takes more than %d bytes, after %d objects (raise --queue-size to allow larger pages, or exclude the resource with --exclude %s)",
 		e.Resource, what, e.Limit, e.Items, e.Resource.GroupResource())
 }
 
 func (e *PageTooLargeError) ignoresLimit() bool { return e.Asked != 0 && e.Items > e.Asked }
 
-// canBeSmaller reports whether the server may send a smaller page if it is asked for fewer objects.
+// canBeSmaller reports whether the server may send a smaller page for a smaller limit.
 func (e *PageTooLargeError) canBeSmaller() bool { return e.Asked > 1 && !e.ignoresLimit() }
 
-// fitting is how many objects of the page would have fitted.
+// fitting returns how many objects of the page would have fitted.
 func (e *PageTooLargeError) fitting() int64 { return max(e.Items-1, 1) }

@@ -18,16 +18,15 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
-// newHTTPClient makes an HTTP client whose connections are shared with no other, and
-// a function that closes all of them.
+// newHTTPClient makes an HTTP client that shares its connections with no other client. It also returns a function that
+// closes all of them.
 func newHTTPClient(config *rest.Config) (*http.Client, func(), error) {
 	config = rest.CopyConfig(config)
 	dial := config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	// client-go keeps one transport for configs that are alike; a dialer of its own
-	// makes this config unlike all others.
+	// client-go shares one transport between equal configs. The new dialer makes this config different from all others.
 	dialer := connrotation.NewDialer(dial)
 	if config.Transport == nil {
 		config.Dial = dialer.DialContext
@@ -44,8 +43,8 @@ func newHTTPClient(config *rest.Config) (*http.Client, func(), error) {
 	return &http.Client{Transport: transport}, hangUp, nil
 }
 
-// NotJSONError is an answer that says success and is not JSON: a login page, a
-// proxy's apology, something that is not an API server.
+// NotJSONError is returned if an answer has a success status and is not JSON: for example, a login page, or a proxy's error
+// page.
 type NotJSONError struct {
 	Host        string
 	Path        string
@@ -55,20 +54,20 @@ type NotJSONError struct {
 }
 
 func (e *NotJSONError) Error() string {
-	return fmt.Sprintf("%s answered %s with %s and content type %q where an API server sends JSON; it begins with %q (is the address that of an API server, or of a proxy that wants a login?)",
+	return fmt.Sprintf("%s answered %s with %s and content type %q where JSON was expected; it begins with %q (is this the address of an API server, or of a proxy that requires a login?)",
 		e.Host, e.Path, e.Status, e.ContentType, e.Head)
 }
 
-// headBytes is how much of an answer that is not JSON is quoted.
+// headBytes is how many bytes of an answer that is not JSON a message quotes.
 const headBytes = 120
 
-// jsonOnly rejects successful answers that are neither called JSON nor look like it. It unpacks answers that are compressed
-// although the request did not ask for that.
+// jsonOnly rejects successful answers that neither have a JSON content type nor begin like JSON. It decompresses answers
+// that are compressed although the request did not ask for that.
 type jsonOnly struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*jsonOnly)(nil)
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the inner transport to client-go.
 func (j *jsonOnly) WrappedRoundTripper() http.RoundTripper { return j.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -87,7 +86,7 @@ func (j *jsonOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	head := readHead(response.Body)
 	if text := bytes.TrimLeft(head, " \t\r\n"); len(text) > 0 && text[0] == '{' {
-		// The index of OpenAPI v3 calls itself text/plain.
+		// The index of OpenAPI v3 has the content type text/plain.
 		response.Body = &replayed{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
 		return response, nil
 	}
@@ -101,21 +100,20 @@ func (j *jsonOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// readHead reads the beginning of a body, as far as it comes.
+// readHead reads up to headBytes of a body.
 func readHead(body io.Reader) []byte {
 	head := make([]byte, headBytes)
 	n, _ := io.ReadFull(body, head)
 	return head[:n]
 }
 
-// replayed is a body whose beginning was read already.
+// replayed is a body whose first bytes were already read.
 type replayed struct {
 	io.Reader
 	io.Closer
 }
 
-// isJSON takes JSON by any of its names. No content type at all is left to the
-// decoder, which knows JSON when it sees it.
+// isJSON accepts all names of JSON. It also accepts a missing content type: then the decoder decides.
 func isJSON(contentType string) bool {
 	if contentType == "" {
 		return true
@@ -124,8 +122,8 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// gzipMembers reads gzip members one after the other. A gzip.Reader would hold back the end of one member until the next
-// begins. In a watch that is flushed by members, each event would then come with the next one.
+// gzipMembers reads gzip members one after the other. A gzip.Reader would withhold the end of one member until the next
+// begins. If a watch flushes a member for each event, each event would then arrive together with the next one.
 type gzipMembers struct {
 	source   io.Closer
 	buffered *bufio.Reader
@@ -149,7 +147,7 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	}
 }
 
-// open begins the next member if there is none at hand. It is io.EOF if there is none.
+// open begins the next member if none is open. At the end of the source, it returns io.EOF.
 func (m *gzipMembers) open() (err error) {
 	switch {
 	case m.unpacker == nil:

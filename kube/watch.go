@@ -14,16 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// CauseUndecodable is the cause in the Status of an ERROR event that this side made
-// because it could not decode what the server sent. It is the one that client-go's
-// own watches give.
+// CauseUndecodable is the cause in the Status of an ERROR event that this package makes if it cannot decode the server's
+// data. client-go's own watches use the same cause.
 const CauseUndecodable metav1.CauseType = "ClientWatchDecoding"
 
-// Watch is a watch.Interface over one streamed response. It is started by
-// [ListWatch].
+// Watch is a watch.Interface over one streamed response. [ListWatch] starts it.
 //
-// The channel gives *[Object], and *metav1.Status for an ERROR event, after which
-// it is closed. It is also closed when the stream ends: Err then says why.
+// The channel delivers *[Object], and *metav1.Status for an ERROR event. After an ERROR event, or when the stream ends, the
+// watch closes the channel. Err then returns the reason.
 type Watch struct {
 	resource Resource
 	body     io.ReadCloser
@@ -39,10 +37,10 @@ type Watch struct {
 
 var _ watch.Interface = (*Watch)(nil)
 
-// errStopped is the cause of a watch that its consumer ended.
+// errStopped is the cause of the end if the consumer stopped the watch.
 var errStopped = errors.New("watch stopped")
 
-// newWatch takes over the body and the cancel function, which ends the request.
+// newWatch takes ownership of the body and of cancel, which ends the request.
 func newWatch(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, resource Resource, limit int64) *Watch {
 	w := &Watch{
 		resource: resource,
@@ -60,16 +58,16 @@ func newWatch(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadC
 // ResultChan implements watch.Interface.
 func (w *Watch) ResultChan() <-chan watch.Event { return w.results }
 
-// Stop ends the watch, waits for its goroutine and releases the connection. It can
-// be called more than once, and from any goroutine.
+// Stop ends the watch, waits for its goroutine and releases the connection. It can be called more than once and from any
+// goroutine.
 func (w *Watch) Stop() {
 	w.cancel(errStopped)
 	<-w.done
 }
 
-// Err says why the channel was closed. It is nil after Stop or an orderly end of the stream, and an io.ErrUnexpectedEOF if the
-// stream was cut within an object. Else it is the context's cause or the connection's error. After an ERROR event that this
-// side made, it is the error in that event.
+// Err returns why the channel was closed. It returns nil after Stop or an orderly end of the stream, and an
+// io.ErrUnexpectedEOF if the stream ended within an object. Otherwise it returns the context's cause or the connection's
+// error. After an ERROR event that this package made, it returns the error in that event.
 func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +107,7 @@ func (w *Watch) send(event watch.Event) bool {
 	}
 }
 
-// end settles Err, and tells the consumer of what a new connection would not mend.
+// end sets Err. If a new connection would not repair the error, end also sends the consumer an ERROR event.
 func (w *Watch) end(err error) {
 	cause := context.Cause(w.ctx)
 	switch {
@@ -130,8 +128,8 @@ func (w *Watch) end(err error) {
 	}
 }
 
-// isContent reports whether an error is about what was sent, as against the
-// connection. A cut within an object is the connection's.
+// isContent reports whether an error concerns the sent data, and not the connection. A stream that ends within an object is
+// an error of the connection.
 func isContent(err error) bool {
 	var large *FrameTooLargeError
 	var bad *UndecodableError
@@ -152,13 +150,13 @@ func undecodableStatus(err error) *metav1.Status {
 	}
 }
 
-// garbageError is a stream that is not a sequence of watch events.
+// garbageError is returned if a stream is not a sequence of watch events.
 type garbageError struct{ err error }
 
 func (e *garbageError) Error() string { return "the stream is not JSON watch events: " + e.err.Error() }
 func (e *garbageError) Unwrap() error { return e.err }
 
-// frame is a watch event as it is being read.
+// frame is a partly read watch event.
 type frame struct {
 	kind   string
 	object *Object
@@ -166,9 +164,9 @@ type frame struct {
 	wrong  error // of the object
 }
 
-// next reads one event. It is io.EOF at the end of the stream between two events.
+// next reads one event. If the stream ends between two events, it returns io.EOF.
 func (w *Watch) next() (watch.Event, error) {
-	w.scanner.tape.mark(w.scanner.dec.InputOffset())
+	w.scanner.input.mark(w.scanner.dec.InputOffset())
 	f := frame{object: &Object{}}
 	_, err := w.scanner.members(func(name []byte) error { return w.member(&f, name) })
 	if err != nil {
@@ -194,7 +192,7 @@ func (w *Watch) member(f *frame, name []byte) error {
 	return w.scanner.skip()
 }
 
-// fault tells an end of the stream from garbage.
+// fault turns an error of the text into a garbageError, and adds the object's name to other errors.
 func (w *Watch) fault(err error, o *Object) error {
 	var bad *decodeError
 	var not *notObjectError
@@ -218,7 +216,7 @@ func (w *Watch) event(f frame) (watch.Event, error) {
 		if kind == watch.Bookmark {
 			return watch.Event{Type: kind, Object: bookmark(f.object)}, nil
 		}
-		f.object.JSON = w.scanner.tape.copyOf(f.where.start, f.where.end, 0)
+		f.object.JSON = w.scanner.input.copyOf(f.where.start, f.where.end, 0)
 		return watch.Event{Type: kind, Object: f.object}, nil
 	case watch.Error:
 		status, err := w.status(f)
@@ -231,12 +229,12 @@ func bookmark(o *Object) *Object {
 	return &Object{TypeMeta: o.TypeMeta, ObjectMeta: metav1.ObjectMeta{ResourceVersion: o.ResourceVersion}}
 }
 
-// status decodes the object of an ERROR event, as far as it is a Status.
+// status decodes the object of an ERROR event. If it is not a Status, status returns a garbageError.
 func (w *Watch) status(f frame) (runtime.Object, error) {
 	if f.where.end == 0 {
 		return nil, &garbageError{errors.New("an ERROR event without a Status")}
 	}
-	text := w.scanner.tape.copyOf(f.where.start, f.where.end, 0)
+	text := w.scanner.input.copyOf(f.where.start, f.where.end, 0)
 	status := &metav1.Status{}
 	if err := json.Unmarshal(text, status); err != nil || status.Kind != "Status" {
 		return nil, &garbageError{fmt.Errorf("an ERROR event without a Status: %.200q", text)}

@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// event is one frame of a watch.
+// event returns one frame of a watch.
 func event(kind, name, version string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":%q}}}`, kind, name, version)
 }
 
-func TestAWatchGivesEachEventWithItsBytesAndEndsInOrder(t *testing.T) {
+func TestAWatchDeliversEachEventWithItsBytesAndEndsWithoutError(t *testing.T) {
 	client := serve(t, stream(false,
-		// Frames are JSON values: neither line breaks nor packets nor the order of members say where one ends.
+		// Frames are JSON values. Line breaks, packets and the order of members do not mark the end of a frame.
 		event("ADDED", "a", "2")+event("MODIFIED", "a", "3")+"\n\n", event("DELETED", "a", "4")[:20], event("DELETED", "a", "4")[20:],
 		"{\n\"object\":{\"metadata\":{\"name\":\"b\"},\n\n \"x\":\"}{\"},\"other\":[{}],\"type\":\"ADDED\"}",
 		event("BOOKMARK", "", "9")))
@@ -43,7 +43,7 @@ func TestAWatchGivesEachEventWithItsBytesAndEndsInOrder(t *testing.T) {
 	require.Equal(t, &Object{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}, events[4].Object)
 }
 
-func TestAnErrorEventIsItsStatusAndTheLast(t *testing.T) {
+func TestAnErrorEventCarriesItsStatusAndIsTheLast(t *testing.T) {
 	client := serve(t, stream(true, `{"type":"ERROR","object":`+failure(410, metav1.StatusReasonExpired, "too old")+`}`))
 	w := open(t, client.ListWatch(pods, ""))
 	events := collect(w)
@@ -54,7 +54,7 @@ func TestAnErrorEventIsItsStatusAndTheLast(t *testing.T) {
 }
 
 func TestAStreamCutWithinAnObjectEndsWithoutAnErrorEvent(t *testing.T) {
-	// A new connection mends it: client-go, too, takes it for an end.
+	// A new connection repairs it. client-go, too, treats it as an end.
 	text := event("ADDED", "a", "2") + event("ADDED", "b", "3")
 	for cut := len(text) - 1; cut > len(event("ADDED", "a", "2")); cut -= 7 {
 		client := serve(t, stream(false, text[:cut]))
@@ -75,15 +75,15 @@ func TestAConnectionThatBreaksEndsTheWatchWithItsError(t *testing.T) {
 	require.ErrorIs(t, w.Err(), io.ErrUnexpectedEOF)
 }
 
-func TestAFaultThatANewConnectionDoesNotMendIsAnErrorEvent(t *testing.T) {
+func TestAFaultThatANewConnectionDoesNotRepairIsAnErrorEvent(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"garbage":               {`}{ garbage`, "the stream is not JSON watch events: "},
 		"garbage in an event":   {`{"type":"ADDED","object":{"metadata":{"name":"x",}}}`, "the stream is not JSON watch events: "},
-		"an array":              {`[1]`, "a JSON [ stands where an object must"},
+		"an array":              {`[1]`, "expected a JSON object, found ["},
 		"an unknown type":       {`{"type":"CHANGED","object":{}}`, `an event of type "CHANGED"`},
 		"a bare status":         {failure(500, metav1.StatusReasonInternalError, "oops"), `an event of type ""`},
 		"an event of nothing":   {`{"type":"ADDED"}`, "event of v1 pods cannot be decoded: the event has no object"},
-		"an event of null":      {`{"type":"ADDED","object":null}`, "null stands where an object must"},
+		"an event of null":      {`{"type":"ADDED","object":null}`, "expected a JSON object, found null"},
 		"metadata of no sense":  {`{"type":"ADDED","object":{"metadata":{"namespace":"ns","name":"odd","labels":[]}}}`, "event of v1 pods (ns/odd) cannot be decoded"},
 		"an error of nothing":   {`{"type":"ERROR"}`, "an ERROR event without a Status"},
 		"an error that is none": {`{"type":"ERROR","object":{"kind":"Pod"}}`, "an ERROR event without a Status"},
@@ -104,7 +104,7 @@ func TestAFaultThatANewConnectionDoesNotMendIsAnErrorEvent(t *testing.T) {
 	}
 }
 
-func TestAFrameAboveTheLimitIsNamed(t *testing.T) {
+func TestTheErrorForATooLargeFrameNamesTheObject(t *testing.T) {
 	const limit = 128 << 10
 	big := func(name string, size int) string {
 		return `{"type":"ADDED","object":{"metadata":{"namespace":"ns","name":"` + name + `"},"data":"` + strings.Repeat("x", size) + `"}}`
@@ -128,11 +128,11 @@ func TestAnObjectDoesNotChangeWhenLaterOnesAreRead(t *testing.T) {
 		o, name := e.Object.(*Object), fmt.Sprintf("name-%d", i)
 		require.Equal(t, name, o.Name)
 		require.Contains(t, string(o.JSON), `"`+name+`"`)
-		require.Less(t, cap(o.JSON), 2*len(o.JSON), "the text is a part of something larger")
+		require.Less(t, cap(o.JSON), 2*len(o.JSON), "the text is part of a larger buffer")
 	}
 }
 
-func TestStopEndsAWatchWhateverItIsDoing(t *testing.T) {
+func TestStopEndsAWatchInEachState(t *testing.T) {
 	for name, parts := range map[string][]string{"waiting": nil, "sending": {event("ADDED", "a", "2") + event("ADDED", "a", "3")}, "within an object": {`{"type`}} {
 		t.Run(name, func(t *testing.T) {
 			gone := make(chan struct{})
@@ -162,7 +162,7 @@ func TestAWatchEndsWithItsContextAndSaysWhy(t *testing.T) {
 	require.ErrorIs(t, w.(*Watch).Err(), reason)
 }
 
-func TestAWatchAsksForNoCompressionAndBearsIt(t *testing.T) {
+func TestAWatchRequestsNoCompressionButReadsIt(t *testing.T) {
 	sent := make(chan struct{})
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if encoding := r.Header.Get("Accept-Encoding"); encoding != "identity" {
@@ -171,7 +171,7 @@ func TestAWatchAsksForNoCompressionAndBearsIt(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		// Each event is a member of its own, and is seen before the next is sent.
+		// Each event is a gzip member of its own, and arrives before the server sends the next one.
 		for _, version := range []string{"2", "3", "4"} {
 			packer := gzip.NewWriter(w)
 			fmt.Fprint(packer, event("MODIFIED", "a", version))
@@ -186,7 +186,7 @@ func TestAWatchAsksForNoCompressionAndBearsIt(t *testing.T) {
 		case e := <-w.ResultChan():
 			require.Equal(t, version, e.Object.(*Object).ResourceVersion)
 		case <-time.After(deadline):
-			t.Fatal("an event is held back")
+			t.Fatal("an event was withheld")
 		}
 		sent <- struct{}{}
 	}
@@ -194,7 +194,7 @@ func TestAWatchAsksForNoCompressionAndBearsIt(t *testing.T) {
 	require.NoError(t, w.Err())
 }
 
-func TestAFreshWatchHasAConnectionOfItsOwnWhichEndsWithIt(t *testing.T) {
+func TestAFreshWatchClosesItsOwnConnectionAtItsEnd(t *testing.T) {
 	addresses, gone := make(chan string, 3), make(chan struct{}, 3)
 	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		addresses <- r.RemoteAddr
@@ -220,7 +220,7 @@ func TestAFreshWatchHasAConnectionOfItsOwnWhichEndsWithIt(t *testing.T) {
 	require.Equal(t, usual, <-addresses)
 }
 
-func TestAFreshWatchThatIsRefusedLeavesNothingOpen(t *testing.T) {
+func TestARefusedFreshWatchClosesItsConnection(t *testing.T) {
 	client := serve(t, answer(410, "application/json", failure(410, metav1.StatusReasonExpired, "too old")))
 	_, err := client.ListWatch(pods, "").WatchFresh(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
 	require.True(t, apierrors.IsResourceExpired(err), err)

@@ -20,14 +20,14 @@ var hiccups = map[string]struct {
 	// silent says that client-go tries again by itself, so that there is nothing to be logged.
 	silent bool
 }{
-	"a login page with 200":       {answer: html, words: []string{"configmaps", "200 OK", "where an API server sends JSON", "Sign in", "is the address that of an API server"}},
+	"a login page with 200":       {answer: html, words: []string{"configmaps", "200 OK", "where JSON was expected", "Sign in", "is this the address of an API server"}},
 	"500":                         {answer: refuse(http.StatusInternalServerError, "InternalError", "etcd is on fire", 0), words: []string{"configmaps", "etcd is on fire"}},
 	"503 without a Status":        {answer: gateway, words: []string{"configmaps", "upstream connect error"}},
 	"429 with Retry-After":        {answer: refuse(http.StatusTooManyRequests, "TooManyRequests", "slow down", 1), silent: true},
 	"429 without Retry-After":     {answer: refuse(http.StatusTooManyRequests, "TooManyRequests", "slow down", 0), words: []string{"configmaps", "slow down"}},
 	"an answer that breaks off":   {answer: breakOff, words: []string{"configmaps"}, list: []string{"configmaps", "after 0 items"}},
 	"JSON that is something else": {answer: answerWith(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`), words: []string{"configmaps", "not JSON watch events"}, list: []string{"configmaps", "Table without items"}},
-	"JSON that is no object":      {answer: answerWith(`"hello"`), words: []string{"configmaps", "a JSON string stands where an object must"}},
+	"JSON that is no object":      {answer: answerWith(`"hello"`), words: []string{"configmaps", "expected a JSON object, found string"}},
 }
 
 // gateway is a proxy in front of a server that is away.

@@ -15,7 +15,7 @@ func TestDiscoveryThatFailsIsMadeAgain(t *testing.T) {
 		answer http.HandlerFunc
 		words  []string
 	}{
-		"a login page": {html, []string{"where an API server sends JSON", "Sign in"}},
+		"a login page": {html, []string{"where JSON was expected", "Sign in"}},
 		"500":          {refuse(http.StatusInternalServerError, "InternalError", "etcd is on fire", 0), []string{"discovery of https://127.0.0.1:", "etcd is on fire"}},
 		"401":          {unauthorized, []string{"discovery of https://127.0.0.1:", "does not accept the credentials"}},
 		"403":          {refuse(http.StatusForbidden, "Forbidden", "discovery is forbidden", 0), []string{"discovery of https://127.0.0.1:", "discovery is forbidden"}},

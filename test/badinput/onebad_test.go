@@ -70,7 +70,7 @@ func TestAStreamThatTheDatabaseRejectsHoldsUpNoOtherAndIsOpenedOnceItIsTaken(t *
 	db := pgtest.New(t, pgtest.EmptyRecord)
 	db.Exec(t, "ALTER TABLE kuberewind.streams ADD CONSTRAINT no_readings CHECK (resource <> 'readings')")
 	r := begin(t, s, db.URL())
-	r.await(t, "level=WARN", "will be tried again", "readings", "no_readings")
+	r.await(t, "level=WARN", "resource discovery failed; will retry", "readings", "no_readings")
 	a.update(1)
 	record := open(t, db)
 	record.awaitCount(cms, 2)

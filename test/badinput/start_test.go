@@ -78,15 +78,15 @@ var clusters = map[string]struct {
 	"a certificate that is none": {func(t *testing.T) string { return writeKubeconfig(t, "https://127.0.0.1:1", []byte("not PEM")) }, nil,
 		[]string{"https://127.0.0.1:1", "certificate"}},
 	"connection refused": {func(t *testing.T) string { return writeKubeconfig(t, "https://"+closedPort(t), nil) }, nil,
-		[]string{"https://127.0.0.1:", "connection refused", "does the API server run"}},
+		[]string{"https://127.0.0.1:", "connection refused", "check that the API server runs"}},
 	"no answer": {func(t *testing.T) string { return writeKubeconfig(t, "https://"+mutePort(t), nil) }, nil,
 		[]string{"https://127.0.0.1:", "TLS handshake timeout"}},
 	"an answer that never comes": {faulty(silence), nil,
 		[]string{"https://127.0.0.1:", "did not answer within 30s"}},
 	"a name that does not exist": {func(t *testing.T) string { return writeKubeconfig(t, "https://nowhere.invalid", nil) }, nil,
-		[]string{"nowhere.invalid", "is this its address"}},
+		[]string{"nowhere.invalid", "that this is its address"}},
 	"another authority": {func(t *testing.T) string { return writeKubeconfig(t, newServer(t).URL, otherAuthority(t)) }, nil,
-		[]string{"https://127.0.0.1:", "certificate signed by unknown authority", "the certificate-authority of this cluster in the kubeconfig is not that of the server"}},
+		[]string{"https://127.0.0.1:", "certificate signed by unknown authority", "the certificate-authority of this cluster in the kubeconfig did not sign the server's certificate"}},
 	"another name": {func(t *testing.T) string {
 		s := newServer(t)
 		text, err := os.ReadFile(s.kubeconfig(t))
@@ -101,7 +101,7 @@ var clusters = map[string]struct {
 	"TLS where none is spoken": {func(t *testing.T) string {
 		return writeKubeconfig(t, strings.Replace(newServer(t).URL, "https:", "http:", 1), nil)
 	}, nil, []string{"127.0.0.1:", "Client sent an HTTP request to an HTTPS server"}},
-	"a login page": {faulty(html), nil, []string{"200 OK", "where an API server sends JSON", "Sign in", "is the address that of an API server"}},
+	"a login page": {faulty(html), nil, []string{"200 OK", "where JSON was expected", "Sign in", "is this the address of an API server"}},
 	"401":          {faulty(unauthorized), nil, []string{"namespaces (kube-system)", "Unauthorized", "does not accept the credentials", "renew"}},
 	"403":          {faulty(refuse(http.StatusForbidden, "Forbidden", "namespaces is forbidden", 0)), nil, []string{"kube-system may not be read", `verbs: ["get"]`, "namespaces is forbidden"}},
 	"404":          {faulty(notServed), nil, []string{"has no namespace kube-system"}},

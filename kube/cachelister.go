@@ -10,13 +10,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/paging"
 )
 
-// extractLister is a ListWatch whose lists hold extracts only. It lists until the
-// context ends, which upstream's reflector does not.
+// extractLister is a ListWatch whose lists hold extracts only. If its context ends, it cancels a list; upstream's reflector
+// does not.
 type extractLister[T any] struct {
 	*ListWatch
-	album *album[T]
+	cache *extractCache[T]
 	ctx   context.Context
-	pages paging.Guard // of the list that is being read; upstream's pager asks for one page after the other
+	pages paging.Guard // of the current list; upstream's pager requests one page at a time
 }
 
 // extracted is an item of an extractList.
@@ -25,21 +25,21 @@ type extracted[T any] struct {
 	extract *extract[T]
 }
 
-// extractList is what an extractLister lists.
+// extractList is the list type of an extractLister.
 type extractList[T any] struct {
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []*extracted[T]
 }
 
-// DeepCopyObject implements runtime.Object. The items are not changed by anyone.
+// DeepCopyObject implements runtime.Object. The copy shares the items, because they never change.
 func (l *extractList[T]) DeepCopyObject() runtime.Object {
 	c := *l
 	return &c
 }
 
-// ListWithContext implements cache.ListerWithContext. The list is consistent: no
-// older than what the server has, whatever the reflector asks for.
+// ListWithContext implements cache.ListerWithContext. The list is always consistent: it ignores the resource version that
+// the reflector requests, and is not older than the server's state.
 func (l *extractLister[T]) ListWithContext(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	page, err := l.Page(l.ctx, options)
@@ -56,12 +56,12 @@ func (l *extractLister[T]) ListWithContext(_ context.Context, options metav1.Lis
 	}
 	list := &extractList[T]{TypeMeta: page.TypeMeta, ListMeta: page.ListMeta}
 	for _, o := range page.Items {
-		if _, e := l.album.extract(o); e != nil {
+		if _, e := l.cache.extract(o); e != nil {
 			list.Items = append(list.Items, &extracted[T]{Object{TypeMeta: o.TypeMeta, ObjectMeta: o.ObjectMeta}, e})
 		}
 	}
 	for _, err := range page.Undecodable() {
-		l.album.log.Error("an object that describes an API cannot be read; its resource is not followed", "error", err)
+		l.cache.log.Error("cannot read a definition or an APIService; its resource is not followed", "error", err)
 	}
 	return list, nil
 }
