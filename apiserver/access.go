@@ -20,18 +20,20 @@ const (
 	defaultMaxLag  = history.LagWithin
 )
 
-// Access says who may read. The zero value lets everyone read who reaches the Handler.
+// Access decides who may read. With the zero value, every client of the Handler may read.
 type Access struct {
-	// Authorize decides whether the user of the attributes may read in the live cluster of a UID what they name. nil is a yes, and an error
-	// that is Forbidden (k8s.io/apimachinery/pkg/api/errors) a no. Any other error is the answer: nobody can tell now.
+	// Authorize decides whether the user of the attributes may read, in the live cluster with a UID, the resource that they
+	// name. It returns nil to allow, and a Forbidden error (k8s.io/apimachinery/pkg/api/errors) to deny. Any other error
+	// means that it cannot decide, and is the answer to the client.
 	Authorize func(ctx context.Context, cluster string, a authorizer.Attributes) error
-	// Cluster gives the UID of the cluster that knows the caller of a context, "" if none does. Only its sessions are shown to the caller.
+	// Cluster returns the UID of the cluster that knows the caller of a context, "" if none does. The caller sees only the
+	// sessions of that cluster.
 	Cluster func(ctx context.Context) string
-	Recheck time.Duration // how often it is asked again for an open watch; 0 means 30 s
-	MaxLag  time.Duration // how far the record may be behind while rights in a namespace count; 0 means 10 s
+	Recheck time.Duration // interval of the checks for an open watch; 0 means 30 s
+	MaxLag  time.Duration // the most that the record may be behind for rights in a namespace to count; 0 means 10 s
 }
 
-// A gate is who may read one cluster.
+// A gate decides who may read one cluster.
 type gate struct {
 	Access
 	record *history.Record
@@ -46,13 +48,14 @@ func newGate(record *history.Record, a Access) *gate {
 	return &gate{Access: a, record: record}
 }
 
-// open says whether everyone may read.
+// open reports whether every client may read.
 func (g *gate) open() bool { return g.Authorize == nil }
 
 // allow decides whether a caller may read what the attributes name, as it was at a seq and later.
 //
-// A right in a namespace is one of the namespace that lives now. It reaches back to the delta that began its life: earlier
-// deltas are another object's. Beyond it, and if that delta cannot be found, the right in the whole cluster is asked for.
+// A right in a namespace applies to the namespace that lives now. It reaches back to the delta that began the life of that
+// namespace: earlier deltas belong to another object. For an earlier seq, or if that delta cannot be found, the caller
+// needs the right in the whole cluster.
 func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int64) error {
 	if g.open() {
 		return nil
@@ -66,7 +69,7 @@ func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int
 		case unknown != "":
 			beyond = unknown
 		case seq < begin:
-			beyond = fmt.Sprintf("the namespace %s that lives now began at seq:%d", a.Namespace, begin)
+			beyond = fmt.Sprintf("the namespace %s with this name began at seq:%d", a.Namespace, begin)
 		}
 	}
 	if beyond == "" {
@@ -84,7 +87,8 @@ func (g *gate) allow(ctx context.Context, a authorizer.AttributesRecord, seq int
 	return err
 }
 
-// begin gives the seq of the delta that began the life of the namespace of the attributes, or says why rights in it do not count.
+// begin returns the seq of the delta that began the life of the attributes' namespace. If rights in that namespace do not
+// count, unknown has the reason.
 func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq int64, unknown string, err error) {
 	pulse, err := g.record.Commits().Pulse(ctx)
 	if err != nil {
@@ -98,7 +102,7 @@ func (g *gate) begin(ctx context.Context, a authorizer.AttributesRecord) (seq in
 		return 0, "", err
 	}
 	if !living[schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}] {
-		return 0, "the cluster has no such resource any more", nil
+		return 0, "the cluster no longer has this resource", nil
 	}
 	return g.life(ctx, a.Namespace)
 }
@@ -116,7 +120,7 @@ func (g *gate) life(ctx context.Context, namespace string) (begin int64, unknown
 		}
 	}
 	if scope.Streams == nil {
-		return 0, "namespaces are not being recorded", nil
+		return 0, "namespaces are not recorded", nil
 	}
 	for l, err := range g.record.Lives(ctx, history.LifeQuery{Scope: scope}) {
 		if err != nil {
@@ -127,15 +131,15 @@ func (g *gate) life(ctx context.Context, namespace string) (begin int64, unknown
 		}
 	}
 	if begin == 0 {
-		return 0, "no namespace of this name lives", nil
+		return 0, "no namespace with this name exists now", nil
 	}
 	return begin, "", nil
 }
 
-// streamLive is the state of a stream that is followed.
+// streamLive is the state of a stream that the recorder follows.
 const streamLive = "live"
 
-// living are the resources of the newest discovery on record, read as often as revisions are.
+// living returns the resources of the newest recorded discovery. It reads them as often as revisions are read.
 func (g *gate) living(ctx context.Context) (map[schema.GroupResource]bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,7 +158,7 @@ func (g *gate) living(ctx context.Context) (map[schema.GroupResource]bool, error
 	return g.kinds, nil
 }
 
-// allow decides on what a review asks about. Paths are everyone's.
+// allow decides about the attributes of a review. Every caller may read paths.
 func (at *instant) allow(ctx context.Context, a authorizer.Attributes) error {
 	if !a.IsResourceRequest() {
 		return nil
@@ -165,13 +169,13 @@ func (at *instant) allow(ctx context.Context, a authorizer.Attributes) error {
 	}, at.point.Seq)
 }
 
-// errUndecided denies what is read before it was decided who may.
+// errUndecided denies a read before the caller's right was checked.
 func errUndecided(s *served) error {
-	return apierrors.NewForbidden(s.GroupResource(), "", errors.New("it was not decided whether the caller may read it"))
+	return apierrors.NewForbidden(s.GroupResource(), "", errors.New("the caller's right to read it was not checked"))
 }
 
-// unsure says why a namespace that lives by the record may be gone by now, "" if the record is at most so far behind. A recorder that can
-// reach its database and not its cluster is found out after history.QuietWithin.
+// unsure says why a recorded living namespace may be gone by now, "" if the record is at most that far behind. If a
+// recorder reaches its database but not its cluster, unsure notices it only after history.QuietWithin.
 func unsure(p history.Pulse, most time.Duration) string {
 	seen := p.ObservedAt
 	if p.RenewedAt.After(seen) {
@@ -180,5 +184,5 @@ func unsure(p history.Pulse, most time.Duration) string {
 	if p.Now.Sub(seen) <= most && p.Lag() <= most && p.Quiet(0) <= max(most, history.QuietWithin) {
 		return ""
 	}
-	return fmt.Sprintf("the record ends %s ago, and the namespace may be another by now", max(p.Now.Sub(p.ObservedAt), p.Lag()).Round(time.Second))
+	return fmt.Sprintf("the record ends %s ago, and the namespace may have been replaced since", max(p.Now.Sub(p.ObservedAt), p.Lag()).Round(time.Second))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// authorized has a live cluster decide who may read.
+// authorized makes a live cluster decide who may read.
 func (p *past) authorized(may func(authorizer.Attributes) bool) {
 	p.Helper()
 	handler, err := apiserver.New(apiserver.Options{Records: []*history.Record{p.record}, Access: apiserver.Access{
@@ -35,12 +35,12 @@ func (p *past) authorized(may func(authorizer.Attributes) bool) {
 	p.Cleanup(p.server.Close)
 }
 
-func TestARightInANamespaceCountsWhileARecorderRecords(t *testing.T) {
+func TestARightInANamespaceAppliesWhileARecorderRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		renewed string        // by the recorder
 		before  time.Duration // the last commit
 		lag     time.Duration // of that commit
-		chosen  func(*pen)    // of a recorder that has not committed
+		chosen  func(*pen)    // a recorder that has not committed
 		code    int
 	}{
 		"a busy recorder":                          {renewed: "now()", code: http.StatusOK},
@@ -67,7 +67,7 @@ func TestARightInANamespaceCountsWhileARecorderRecords(t *testing.T) {
 			code, _, body := live.ask(http.MethodGet, "/api/v1/namespaces/a/configmaps")
 			require.Equal(t, c.code, code, body)
 			if c.code == http.StatusForbidden {
-				require.Contains(t, body, "the namespace may be another by now")
+				require.Contains(t, body, "the namespace may have been replaced since")
 			}
 			code, _, _ = live.ask(http.MethodGet, "/api/v1/configmaps")
 			require.Equal(t, http.StatusForbidden, code)

@@ -37,13 +37,13 @@ type call struct {
 	form      form
 	options   metainternal.ListOptions
 	selects   selection.Selector
-	all       bool      // nothing is selected
-	time      time.Time // to which ages are counted
+	all       bool      // no selector
+	time      time.Time // the time for computing ages
 }
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// call reads a request, and gives nil if its path is none of an API.
+// call parses a request. It returns nil if the path belongs to no API.
 func (at *instant) call(r *http.Request) (*call, error) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	return c, nil
 }
 
-// checkTimeout refuses what is no duration, as the API server does. For a watch neither takes notice.
+// checkTimeout refuses an invalid duration, as the API server does. For a watch, both ignore it.
 func checkTimeout(r *http.Request) error {
 	timeout := r.URL.Query().Get("timeout")
 	if timeout == "" {
@@ -107,7 +107,7 @@ func checkTimeout(r *http.Request) error {
 	return apierrors.NewBadRequest("invalid timeout specified in the request URL - " + err.Error())
 }
 
-// read takes the options of a list or a watch, by the rules of the API server.
+// read parses the options of a list or a watch, by the rules of the API server.
 func (c *call) read(ctx context.Context, query url.Values, watches bool) error {
 	if c.name != "" && !watches {
 		return c.readVersion(query)
@@ -143,13 +143,13 @@ func (c *call) readVersion(query url.Values) error {
 	return nil
 }
 
-// definition gives the CustomResourceDefinition of a resource as it was, nil if there is none.
+// definition returns the CustomResourceDefinition of a resource at the instant, nil if there is none.
 func (at *instant) definition(ctx context.Context, resource schema.GroupResource) ([]byte, error) {
 	definitions, ok := at.served(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	if !ok || !definitions.Recorded {
 		return nil, nil
 	}
-	definitions.granted = true // the server needs it to answer; it shows it to nobody
+	definitions.granted = true // the server reads it for its own answer, and never sends it
 	e, err := at.object(ctx, definitions, "", resource.String())
 	if err != nil || e == nil {
 		return nil, err
@@ -157,7 +157,8 @@ func (at *instant) definition(ctx context.Context, resource schema.GroupResource
 	return e.Doc(definitions.Kind.Kind), nil
 }
 
-// convertedByWebhook says yes of a definition that cannot be read: an object in a wrong version would be worse than none.
+// convertedByWebhook reports whether a webhook converts the versions of a resource. If the definition cannot be read, it
+// returns true: an object in a wrong version would be worse than none.
 func (at *instant) convertedByWebhook(ctx context.Context, resource schema.GroupResource) bool {
 	doc, err := at.definition(ctx, resource)
 	strategy, _ := patch.Get(doc, "/spec/conversion/strategy")
@@ -189,21 +190,21 @@ func (c *call) serve(w http.ResponseWriter, r *http.Request) error {
 // mostWarnings bounds the headers of an answer.
 const mostWarnings = 8
 
-// warn names what the answer is to be taken with.
+// warn adds a Warning header for each limitation of the answer.
 func (c *call) warn(w http.ResponseWriter) {
 	left := mostWarnings
-	tell := func(text string) {
+	add := func(text string) {
 		if left--; left >= 0 {
 			wire.Warn(w, text)
 		}
 	}
 	for _, n := range c.at.point.Notes {
 		if n.Kind != history.NoteAfterEnd && n.Resource == c.resource.stored.Resource && n.Group == c.resource.stored.Group || n.Resource == "" && n.Kind == history.NoteEstimated {
-			tell(n.Text)
+			add(n.Text)
 		}
 	}
 	if c.resource.names != nil {
-		tell(fmt.Sprintf("only %s of namespace %s are on record", c.resource.GroupResource(), strings.Join(c.resource.names, ", ")))
+		add(fmt.Sprintf("the record has only %s of namespace %s", c.resource.GroupResource(), strings.Join(c.resource.names, ", ")))
 	}
 }
 
@@ -229,7 +230,7 @@ func (c *call) get(w http.ResponseWriter, r *http.Request) error {
 		if e, err = scale.entry(r.Context(), e); err != nil {
 			return err
 		}
-		c.resource = scale.written() // by the form
+		c.resource = scale.written() // The form writes this resource.
 	}
 	body, err := c.form.one(r.Context(), e)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 
 const (
 	defaultCacheBytes = 512 << 20
-	// instantsKept is how many instants have their discovery in memory.
+	// instantsKept is the number of instants whose discovery stays in memory.
 	instantsKept = 32
 )
 
-// A cluster is one record that is served.
+// A cluster is one record that this server serves.
 type cluster struct {
 	record      *history.Record
 	gate        *gate
@@ -29,16 +29,16 @@ type cluster struct {
 	instants    instants
 	revision    *revision
 	discoveries *lru.Cache    // of *discovery.Server by discoveryID
-	watches     chan struct{} // holds one for each open watch
-	key         [32]byte      // of continue tokens
+	watches     chan struct{} // has one element for each open watch
+	key         [32]byte      // signs continue tokens
 
 	intentions func(Intention) error                // may be nil
 	after      func(time.Duration) <-chan time.Time // time.After
 
-	ctx  context.Context // of what runs until Close
+	ctx  context.Context // of the goroutines that run until Close
 	stop context.CancelFunc
 	work sync.WaitGroup
-	live func() *moving // the root at the end of the record; the follower starts with the first use
+	live func() *moving // the root at the end of the record; its first use starts the follower
 }
 
 func newCluster(record *history.Record, o Options) (*cluster, error) {
@@ -65,7 +65,7 @@ func (c *cluster) close() {
 	c.states.Close()
 }
 
-// instant gives the cluster at a seq.
+// instant returns the cluster at a seq.
 func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	revision, err := c.revision.now(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	if known := c.instants.get(id); known != nil {
 		return known, nil
 	}
-	head, err := c.record.Commits().Head(ctx) // before all that is read of it
+	head, err := c.record.Commits().Head(ctx) // read first: later reads may be newer, never older
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -84,7 +84,7 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 		return nil, unavailable(err)
 	}
 	if seq > extent.LastSeq {
-		return nil, unknownPath(fmt.Sprintf("the record ends at seq:%d: seq:%d is not there yet", extent.LastSeq, seq))
+		return nil, unknownPath(fmt.Sprintf("the record ends at seq:%d: seq:%d is not recorded yet", extent.LastSeq, seq))
 	}
 	if last := c.instants.atEnd(id, head.Batch); last != nil && seq == extent.LastSeq {
 		return last, nil
@@ -111,7 +111,7 @@ func (c *cluster) instant(ctx context.Context, seq int64) (*instant, error) {
 	return at, err
 }
 
-// unresolved is the answer to an instant or a version that the record cannot give.
+// unresolved returns the answer for an instant or a version that the record does not have.
 func unresolved(err error) error {
 	var missing *history.MissingDayError
 	var known apierrors.APIStatus
@@ -126,7 +126,7 @@ func unresolved(err error) error {
 	return unavailable(err)
 }
 
-// unavailable is the answer if the database does not answer: clients try again.
+// unavailable returns the answer if the database does not respond, so that clients retry.
 func unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

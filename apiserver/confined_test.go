@@ -16,7 +16,7 @@ func (p *pen) confined(namespace string) (stream int) {
 	return p.follow(postgres.StreamSpec{Resource: "secrets", Kind: "Secret", Version: "v1", Namespaced: true, Scope: namespace})
 }
 
-func TestAListOfTwoStreamsHasTheOldestOfTheirVersions(t *testing.T) {
+func TestAListOfTwoStreamsHasTheOldestOfTheirPositions(t *testing.T) {
 	pen := newPen(t)
 	a, b := pen.confined("a"), pen.confined("b")
 	live := serveLive(t, pen)

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
 )
 
-// convert appends an object in the version that was asked for. The version on record passes through as it is.
+// convert appends an object in the requested version. If the object was recorded in that version, its text does not change.
 func (s *served) convert(dst []byte, e *state.Entry) ([]byte, error) {
 	version := s.Kind.GroupVersion()
 	if e.APIVersion == version.String() {
@@ -26,9 +26,9 @@ func (s *served) convert(dst []byte, e *state.Entry) ([]byte, error) {
 		if from.Group != version.Group || s.typed || s.webhook() {
 			return nil, s.unconverted(e)
 		}
-		return state.Whole(dst, version.String(), s.Kind.Kind, e.Body), nil // a custom resource without a webhook differs in nothing else
+		return state.Whole(dst, version.String(), s.Kind.Kind, e.Body), nil // without a webhook, versions of a custom resource differ only in apiVersion
 	}
-	// By way of the internal version, as the API server does: versions of two groups, such as those of Events, have nothing else in common.
+	// Convert through the internal version, as the API server does. Versions of two groups, such as those of Events, share only that.
 	object, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), e.Doc(s.Kind.Kind))
 	if err != nil {
 		return nil, s.unconverted(e)
@@ -45,5 +45,5 @@ func (s *served) convert(dst []byte, e *state.Entry) ([]byte, error) {
 
 func (s *served) unconverted(e *state.Entry) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", s.GroupResource(), e.Name,
-		fmt.Sprintf("it is on record in %s, and cannot be converted to %s: ask for the version on record", e.APIVersion, s.Kind.GroupVersion()), 0, false)
+		fmt.Sprintf("it was recorded in %s, and cannot be converted to %s: request the recorded version", e.APIVersion, s.Kind.GroupVersion()), 0, false)
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 )
 
-// An eventStream takes the events of one watch, at the pace of its client. The error is errGone.
+// An eventStream sends the events of one watch to its client. Its only error is errGone.
 type eventStream interface {
-	// send may keep events back until flush: a system call for each would cost more than the event.
+	// send may buffer events until flush, because a system call for each event would cost more than the event.
 	send(kind watch.EventType, object []byte) error
 	flush() error
-	// patience says how long from now on a write may take; 0 is as long as the client likes.
+	// patience bounds the time of each following write; 0 means no bound.
 	patience(within time.Duration)
 }
 
-// An event is an object between these.
+// An event is an object between eventHead and eventTail.
 const (
 	eventHead = `{"type":%q,"object":`
 	eventTail = "}\n"
@@ -40,11 +40,11 @@ func eventJSON(kind watch.EventType, object []byte) []byte {
 
 func statusJSON(s *metav1.Status) ([]byte, error) { return json.Marshal(s) }
 
-// serveEvents runs a watch over HTTP, or over a WebSocket if the request asks for one. It returns when run does.
+// serveEvents runs a watch over HTTP, or over a WebSocket if the client requests one. It returns when run returns.
 func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Context, eventStream)) error {
 	if isWebSocket(r) {
 		websocket.Server{
-			// The listener decides whose pages may connect, as for every other request.
+			// The listener checks the Origin, as for every other request.
 			Handshake: func(*websocket.Config, *http.Request) error { return nil },
 			Handler:   func(conn *websocket.Conn) { runSocket(r.Context(), conn, run) },
 		}.ServeHTTP(w, r)
@@ -52,7 +52,7 @@ func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Contex
 	}
 	flusher, ok := w.(http.Flusher)
 	if !ok {
-		return fmt.Errorf("a watch needs a connection that can be flushed, not a %T", w)
+		return fmt.Errorf("a watch needs a response writer that can flush, not a %T", w)
 	}
 	w.Header().Set("Content-Type", wire.JSON)
 	w.Header().Set("Cache-Control", "no-cache, private")
@@ -61,25 +61,25 @@ func serveEvents(w http.ResponseWriter, r *http.Request, run func(context.Contex
 	out := &patientWriter{ResponseWriter: w, deadline: http.NewResponseController(w).SetWriteDeadline}
 	stream := &httpStream{w: bufio.NewWriterSize(out, eventBytes), out: out, flusher: flusher}
 	run(r.Context(), stream)
-	_ = stream.flush() // A client that is gone needs nothing.
+	_ = stream.flush() // The client may be gone.
 	return nil
 }
 
-// eventBytes is how much is sent at once.
+// eventBytes is the size of the send buffer.
 const eventBytes = 64 << 10
 
 func isWebSocket(r *http.Request) bool {
 	return headerHas(r.Header, "Connection", "upgrade") && headerHas(r.Header, "Upgrade", "websocket")
 }
 
-// A patientWriter gives each write a time.
+// A patientWriter bounds the time of each write.
 type patientWriter struct {
 	http.ResponseWriter
 	deadline func(time.Time) error
-	within   time.Duration // 0: as long as it takes
+	within   time.Duration // 0 means no bound
 }
 
-// pieceBytes is what a client has to take within the time.
+// pieceBytes is how much a client must accept within that time.
 const pieceBytes = 16 << 10
 
 func (p *patientWriter) Write(text []byte) (n int, err error) {
@@ -95,8 +95,8 @@ func (p *patientWriter) Write(text []byte) (n int, err error) {
 
 func (p *patientWriter) flush(flusher http.Flusher) { p.timed(flusher.Flush) }
 
-// timed gives a write its time. Over HTTP/2 a deadline ends a stream that is idle, too, so it is taken away behind each write.
-// A connection that knows no deadline has none.
+// timed runs a write with a deadline. Over HTTP/2, a deadline would also end an idle stream, so timed clears it after each
+// write. A connection without deadlines ignores it.
 func (p *patientWriter) timed(write func()) {
 	if p.within > 0 {
 		_ = p.deadline(time.Now().Add(p.within))
@@ -112,7 +112,7 @@ type httpStream struct {
 }
 
 func (s *httpStream) send(kind watch.EventType, object []byte) error {
-	_, _ = fmt.Fprintf(s.w, eventHead, string(kind)) // Only the last error counts: a bufio.Writer keeps its first one.
+	_, _ = fmt.Fprintf(s.w, eventHead, string(kind)) // A bufio.Writer returns its first error again on later writes, so checking the last write is enough.
 	_, _ = s.w.Write(object)
 	if _, err := s.w.WriteString(eventTail); err != nil {
 		return errGone
@@ -140,26 +140,26 @@ func (s *socketStream) send(kind watch.EventType, object []byte) error {
 	if s.within > 0 {
 		deadline = time.Now().Add(s.within)
 	}
-	_ = s.conn.SetWriteDeadline(deadline)                                                   // It fails if the connection is closed, and then so does Send.
+	_ = s.conn.SetWriteDeadline(deadline)                                                   // If the connection is closed, Send fails, too.
 	if err := websocket.Message.Send(s.conn, string(eventJSON(kind, object))); err != nil { // a string is a text frame
 		return errGone
 	}
 	return nil
 }
 
-// flush has nothing to do: each event is a frame of its own.
+// flush does nothing: each event is a frame of its own.
 func (s *socketStream) flush() error { return nil }
 
 func (s *socketStream) patience(within time.Duration) { s.within = within }
 
-// runSocket reads what the client sends, to notice its end, while the watch runs.
+// runSocket reads from the client while the watch runs, to notice when the client closes the connection.
 func runSocket(ctx context.Context, conn *websocket.Conn, run func(context.Context, eventStream)) {
 	ctx, cancel := context.WithCancel(ctx)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
 		defer cancel()
-		conn.MaxPayloadBytes = 4096 // a client of a watch has nothing to say
+		conn.MaxPayloadBytes = 4096 // a watch client sends no data
 		for text := ""; websocket.Message.Receive(conn, &text) == nil; {
 		}
 	}()

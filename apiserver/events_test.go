@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-func TestAClientThatTakesNothingEndsItsWatchOnlyIfItHadCaughtUp(t *testing.T) {
+func TestAWatchOfAClientThatDoesNotReadEndsOnlyAfterCatchingUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		patience time.Duration
 		ends     bool
@@ -59,7 +59,7 @@ func TestAClientThatTakesNothingEndsItsWatchOnlyIfItHadCaughtUp(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsIdleHasNoDeadline(t *testing.T) {
+func TestAnIdleStreamHasNoDeadline(t *testing.T) {
 	var last time.Time
 	times := 0
 	w := &patientWriter{ResponseWriter: httptest.NewRecorder(), within: takesWithin, deadline: func(at time.Time) error {

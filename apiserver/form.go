@@ -21,20 +21,20 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A form is how objects are written. One that writes watches may remember what it wrote.
+// A form writes objects in one format. The form of a watch may keep state between events.
 type form interface {
-	// one is the answer to a get, and the object of a watch event.
+	// one returns the answer to a get, or the object of a watch event.
 	one(ctx context.Context, e *state.Entry) ([]byte, error)
 	// list writes the answer to a list.
 	list(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error
 }
 
-// jsonOnly is what is served: no stock client insists on another format.
+// jsonOnly is the only serialization: every standard client accepts JSON.
 var jsonOnly = []runtime.SerializerInfo{{
 	MediaType: wire.JSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true, StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true},
 }}
 
-// transforms are what may be made of objects.
+// transforms allows the representations that a client can request.
 type transforms struct{}
 
 func (transforms) AllowsServerVersion(string) bool       { return false }
@@ -47,7 +47,7 @@ func (transforms) AllowsMediaTypeTransform(_, _ string, target *schema.GroupVers
 		slices.Contains([]string{"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}, target.Kind)
 }
 
-// negotiate chooses the form by the Accept header. A client that accepts none of them gets JSON.
+// negotiate chooses the form by the Accept header. A client that accepts no form gets JSON.
 func (c *call) negotiate(r *http.Request) (form, error) {
 	whole := &wholeForm{call: c}
 	options, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), jsonOnly, transforms{})
@@ -68,7 +68,7 @@ func (c *call) negotiate(r *http.Request) (form, error) {
 	return &tableForm{call: c, whole: whole, version: version, include: include}, nil
 }
 
-// wholeForm writes objects as they were served.
+// wholeForm writes objects as the API server sent them.
 type wholeForm struct{ call *call }
 
 func (f *wholeForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
@@ -91,13 +91,13 @@ func (f *wholeForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta, e
 		case e.APIVersion != version:
 			return r.converted(out, e)
 		case r.typed:
-			return append(out, e.Body...), nil // as a typed list has them
+			return append(out, e.Body...), nil // items of a typed list have no kind
 		}
 		return state.Whole(out, e.APIVersion, r.Kind.Kind, e.Body), nil
 	})
 }
 
-// converted appends an item of a list in the version that was asked for.
+// converted appends an item of a list in the requested version.
 func (s *served) converted(out []byte, e *state.Entry) ([]byte, error) {
 	text, err := s.convert(nil, e)
 	if err == nil && s.typed {
@@ -106,7 +106,7 @@ func (s *served) converted(out []byte, e *state.Entry) ([]byte, error) {
 	return append(out, text...), err
 }
 
-// writeList writes a list item by item. empty stands for no items, and item appends one to a buffer.
+// writeList writes a list item by item. empty is the text of an empty list. item appends one item to a buffer.
 func writeList(w io.Writer, begin []byte, empty string, entries iter.Seq[*state.Entry], item func([]byte, *state.Entry) ([]byte, error)) error {
 	out, between, end := begin, byte('['), empty+"}\n"
 	for e := range entries {
@@ -123,7 +123,7 @@ func writeList(w io.Writer, begin []byte, empty string, entries iter.Seq[*state.
 	return err
 }
 
-// listHead begins a list, up to its first item.
+// listHead returns the beginning of a list, up to its first item.
 func listHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
 	text, err := json.Marshal(meta)
 	if err != nil {
@@ -132,7 +132,7 @@ func listHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":`, kind, version, text), nil
 }
 
-// customListHead is that of a list of custom resources, which says as well that nothing follows.
+// customListHead is listHead for custom resources. The API server always writes their continue field, even if it is empty.
 func customListHead(version, kind string, meta metav1.ListMeta) ([]byte, error) {
 	if meta.Continue != "" {
 		return listHead(version, kind, meta)
@@ -144,7 +144,7 @@ func customListHead(version, kind string, meta metav1.ListMeta) ([]byte, error) 
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":`, kind, version, text), err
 }
 
-// metadataForm writes nothing but the metadata of objects.
+// metadataForm writes only the metadata of objects.
 type metadataForm struct{ version string }
 
 func (f *metadataForm) one(_ context.Context, e *state.Entry) ([]byte, error) {
@@ -164,6 +164,6 @@ func (f *metadataForm) list(_ context.Context, w io.Writer, meta metav1.ListMeta
 	if err != nil {
 		return err
 	}
-	// The API server says null of no metadata.
+	// The API server writes null for an empty list of metadata.
 	return writeList(w, begin, "null", entries, func(out []byte, e *state.Entry) ([]byte, error) { return f.append(out, e), nil })
 }

@@ -16,20 +16,21 @@ import (
 
 // Options of a Handler.
 type Options struct {
-	Records    []*history.Record // one for each cluster; they stay open as long as the Handler is used
+	Records    []*history.Record // one for each cluster; they must stay open while the Handler is used
 	Log        *slog.Logger
-	CacheBytes int64 // of a cluster's rebuilt states that are kept; 0 means 512 MiB
-	MaxWatches int   // of a cluster, open at one time, beyond which they get 429; 0 means 1,000
+	CacheBytes int64 // bound of a cluster's cached rebuilt states; 0 means 512 MiB
+	MaxWatches int   // of a cluster at one time; further watches get 429; 0 means 1,000
 	Access     Access
 
-	// Intentions gets each write before it is refused. It may be nil. If it fails, the client gets the reason, with 503.
+	// Intentions receives each write before the Handler refuses it. It may be nil. If it fails, the client gets its error
+	// with 503.
 	Intentions func(Intention) error
 }
 
-// DefaultMaxWatches is that of Options.
+// DefaultMaxWatches is the default of Options.MaxWatches.
 const DefaultMaxWatches = 1000
 
-// SeqHeader names the seq of which an answer is.
+// SeqHeader has the seq of an answer.
 const SeqHeader = "Kuberewind-Seq"
 
 // A Handler serves the records of clusters. It is safe for concurrent use.
@@ -40,7 +41,7 @@ type Handler struct {
 	log      *slog.Logger
 }
 
-// New makes a Handler. Close ends its sessions, and rebuilds under way.
+// New makes a Handler. Close ends its sessions and its running rebuilds.
 func New(o Options) (*Handler, error) {
 	if len(o.Records) == 0 {
 		return nil, errors.New("apiserver: there is no record")
@@ -60,7 +61,7 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// Close ends what is being rebuilt.
+// Close ends the sessions, the watches of live and the running rebuilds.
 func (h *Handler) Close() {
 	for _, sessions := range h.sessions {
 		sessions.Close()
@@ -81,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request. An error that it returns is the answer.
+// serve answers a request. If it returns an error, that error is the answer.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if session.Handles(r.URL.Path) {
 		return h.serveSessions(w, r)
@@ -93,7 +94,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return at.serve(w, within(r, path))
 }
 
-// within is the request as it would be without the prefix of the instant.
+// within returns the request without the path prefix of the instant.
 func within(r *http.Request, path string) *http.Request {
 	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = path, ""
@@ -106,7 +107,7 @@ func unknownPath(message string) error {
 	}}
 }
 
-// cut shortens what a client sent, for a message.
+// cut shortens a client's text for a message.
 func cut(text string) string { return shorten(text, 60) }
 
 func shorten(text string, most int) string {

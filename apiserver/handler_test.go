@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// past is the recording of the scene, served.
+// past serves the recording of the scene.
 type past struct {
 	*testing.T
 	database *pgtest.Database
 	record   *history.Record
 	handler  *apiserver.Handler
 	server   *httptest.Server
-	root     string // at the end
+	root     string // at the end of the record
 	last     int64
 }
 
@@ -53,7 +53,7 @@ func serve(t *testing.T) *past {
 	return p
 }
 
-// ask gives the code and the body of an answer. The path is below the root of the end, or, with ~, below the server.
+// ask returns the code, the headers and the body of an answer. The path is below the root at the end, or, with ~, below the server.
 func (p *past) ask(method, path string, headers ...string) (int, http.Header, string) {
 	p.Helper()
 	target := p.server.URL + p.root + path
@@ -86,7 +86,7 @@ func (p *past) status(method, path string, headers ...string) metav1.Status {
 	return s
 }
 
-func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
+func TestEachBadRequestGetsAStatusWithTheReason(t *testing.T) {
 	p := serve(t)
 	uid := p.record.Cluster().UID
 	clusters := "~/clusters/" + uid
@@ -123,8 +123,8 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 		{name: "no number", path: "/api/v1/pods?resourceVersion=abc", code: 400, says: "resource version"},
 		{name: "a version to come", path: "/api/v1/pods?resourceVersion=99999999&resourceVersionMatch=NotOlderThan", code: 504, says: "Too large"},
 		{name: "no token", path: "/api/v1/pods?limit=1&continue=%25%25", code: 400, says: "continue"},
-		{name: "a forged token", path: "/api/v1/pods?limit=1&continue=" + forged, code: 410, says: "Begin the list again"},
-		{name: "a real server's token", path: "/api/v1/pods?limit=1&continue=" + foreign, code: 410, says: "Begin the list again"},
+		{name: "a forged token", path: "/api/v1/pods?limit=1&continue=" + forged, code: 410, says: "Start the list again"},
+		{name: "a real server's token", path: "/api/v1/pods?limit=1&continue=" + foreign, code: 410, says: "Start the list again"},
 		{name: "a watch of what was before the record", path: "/api/v1/pods?watch=1&resourceVersion=1", code: 410, says: ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestEachBadRequestGetsAStatusThatSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnErrorForTheUsageOfPodsNamesWhatIsOnRecordInstead(t *testing.T) {
+func TestAnErrorForTheUsageOfPodsNamesWhatTheRecordHas(t *testing.T) {
 	p := serve(t)
 	p.database.Exec(t, `UPDATE kuberewind.documents SET content = jsonb_set(content::jsonb, '{items,-1}', $${
 		"metadata": {"name": "metrics.k8s.io"},
@@ -149,7 +149,7 @@ func TestAnErrorForTheUsageOfPodsNamesWhatIsOnRecordInstead(t *testing.T) {
 		]}]}$$, true) WHERE digest IN (SELECT digest FROM kuberewind.server_data WHERE path = '/apis')`)
 	s := p.status("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods")
 	require.EqualValues(t, http.StatusNotFound, s.Code)
-	require.Contains(t, s.Message, "what Pods and Nodes use is not on record")
+	require.Contains(t, s.Message, "the record has no usage of Pods and Nodes")
 }
 
 func TestAnEncodedColonIsTheSameInstant(t *testing.T) {
@@ -274,7 +274,7 @@ func TestMoreWatchesThanAllowedAreRefused(t *testing.T) {
 	require.EqualValues(t, http.StatusTooManyRequests, p.status("GET", "/api/v1/pods?watch=1").Code)
 }
 
-func TestPagesGiveWhatTheWholeListGives(t *testing.T) {
+func TestPagesHaveTheSameObjectsAsTheWholeList(t *testing.T) {
 	p := serve(t)
 	names := func(query string) (found []string, next string) {
 		code, _, body := p.ask("GET", "/api/v1/pods?"+query)
@@ -323,13 +323,13 @@ func TestHashedValuesOfSecretsAreBase64(t *testing.T) {
 	require.Positive(t, hashes)
 }
 
-func TestAStateMadeOutOfAnEarlierOneIsThatOfTheRecord(t *testing.T) {
+func TestAStateDerivedFromAnEarlierOneEqualsTheRecord(t *testing.T) {
 	p := serve(t)
 	at := func(seq int64, path string) string {
 		return "~" + strings.Replace(p.root, strconv.FormatInt(p.last, 10), strconv.FormatInt(seq, 10), 1) + path
 	}
 	for _, path := range []string{"/api/v1/pods", "/api/v1/events", "/apis/apps/v1/replicasets", "/api/v1/namespaces/shop/pods"} {
-		fresh, err := apiserver.New(apiserver.Options{Records: []*history.Record{p.record}, CacheBytes: 1}) // keeps nothing, so that each list is rebuilt
+		fresh, err := apiserver.New(apiserver.Options{Records: []*history.Record{p.record}, CacheBytes: 1}) // caches nothing, so that each list is rebuilt
 		require.NoError(t, err)
 		other := &past{T: t, record: p.record, server: httptest.NewServer(fresh), root: p.root, last: p.last}
 		for seq := p.last / 3; seq <= p.last; seq += p.last / 7 {
@@ -344,7 +344,7 @@ func TestAStateMadeOutOfAnEarlierOneIsThatOfTheRecord(t *testing.T) {
 
 func TestNoWatchCrossesAGapThatAListClosed(t *testing.T) {
 	p := serve(t)
-	// At the delta of a Pod that is in the middle, a list closed a gap that began twenty seconds before.
+	// At a Pod's delta in the middle, a list closed a gap that had begun twenty seconds earlier.
 	p.database.Exec(t, `
 		INSERT INTO kuberewind.gaps_data (cluster, gap, stream, cause, detail, from_rv, from_at, opened_batch, to_rv, to_at, closed_batch, outcome)
 		SELECT cluster, 1000, stream, 'expired', 'for this test', rv, observed_at - interval '20 seconds', batch, rv, observed_at, batch, 'relisted'

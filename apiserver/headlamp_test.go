@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// headlampDiscovery is the Accept header of Headlamp's discovery. Its parameters stand in another order than client-go's.
+	// headlampDiscovery is the Accept header of Headlamp's discovery. Its parameters have another order than client-go's.
 	headlampDiscovery = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
-	// headlampProtocol is what its browser part offers for each WebSocket. A browser closes a socket whose server does not take it.
+	// headlampProtocol is the protocol that its frontend offers for each WebSocket. If the server does not accept it, the browser closes the socket.
 	headlampProtocol = "base64.binary.k8s.io"
 )
 
-// An answer is what Headlamp reads of a body.
+// An answer has the parts of a body that Headlamp reads.
 type answer struct {
 	*testing.T
 	text string
 	body map[string]any
 }
 
-// at gives the field of a path such as status.allowed.
+// at returns the field of a path such as status.allowed.
 func (a *answer) at(path string) any {
 	a.Helper()
 	value, _, err := unstructured.NestedFieldNoCopy(a.body, strings.Split(path, ".")...)
@@ -44,7 +44,7 @@ func (a *answer) at(path string) any {
 	return value
 }
 
-// list is a list as Headlamp takes it: each item gets its kind from the list's.
+// list processes a list as Headlamp does: each item gets its kind from the list.
 func (a *answer) list(kind string) {
 	a.Helper()
 	require.Equal(a, kind, a.at("kind"))
@@ -59,7 +59,7 @@ func (a *answer) list(kind string) {
 	}
 }
 
-// listable are the resources that Headlamp reads from its form of discovery: those of the first version with the verb list.
+// listable returns the resources that Headlamp reads from discovery: the resources of the first version with the verb list.
 func (a *answer) listable() (resources []string) {
 	a.Helper()
 	var list struct {
@@ -84,13 +84,13 @@ func (a *answer) listable() (resources []string) {
 	return resources
 }
 
-// may asks for a right as Headlamp does before it shows a button.
+// may returns the access review that Headlamp sends before it shows a button.
 func may(verb string) string {
 	return `{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": {"resourceAttributes": ` +
 		`{"verb": "` + verb + `", "group": "apps", "resource": "deployments", "namespace": "shop", "name": "web"}}}`
 }
 
-// TestRequestsOfHeadlampAreAnsweredAsItNeeds plays the requests of Headlamp from the choice of the cluster to the first views.
+// TestRequestsOfHeadlampAreAnsweredAsItNeeds replays the requests of Headlamp from the choice of the cluster to the first views.
 func TestRequestsOfHeadlampAreAnsweredAsItNeeds(t *testing.T) {
 	served := serve(t)
 	served.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,13 +164,13 @@ func TestRequestsOfHeadlampAreAnsweredAsItNeeds(t *testing.T) {
 	}
 }
 
-// A view is a list of Pods that Headlamp shows: the versions by UID, and the newest version that it knows.
+// A view is Headlamp's list of Pods: the versions by UID, and its newest version.
 type view struct {
 	pods   map[string]string
 	newest string
 }
 
-// apply does what Headlamp does with an event: it drops those whose version is not above the newest one, and ERRORs.
+// apply handles an event as Headlamp does: it drops ERRORs, and events whose version is not above the newest one.
 func (v *view) apply(e event) {
 	m := e.Object.Metadata
 	switch {
@@ -192,7 +192,7 @@ func above(one, other string) bool {
 	return errors.Join(errA, errB) == nil && a > b
 }
 
-// A socket is a watch of Headlamp's.
+// A socket is a watch of Headlamp.
 type socket struct {
 	*testing.T
 	conn *websocket.Conn
@@ -209,7 +209,7 @@ func (p *past) dial(query string) (*socket, error) {
 		return nil, err
 	}
 	require.NoError(p, conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	p.Cleanup(func() { _ = conn.Close() }) // It may have ended.
+	p.Cleanup(func() { _ = conn.Close() }) // The watch may have ended.
 	return &socket{p.T, conn}, nil
 }
 
@@ -222,7 +222,7 @@ func (s *socket) next() (e event, err error) {
 	return e, nil
 }
 
-// shown is a view that was just loaded.
+// shown returns a newly loaded view.
 func (p *past) shown() *view {
 	pods, rv, _ := p.listed(p.root)
 	return &view{pods: pods, newest: rv}
@@ -230,7 +230,7 @@ func (p *past) shown() *view {
 
 func (v *view) watch() string { return "resourceVersion=" + v.newest }
 
-func TestHeadlampFollowsASeekForwardAndIsReloadedAfterOneBack(t *testing.T) {
+func TestHeadlampFollowsASeekForwardAndNeedsAReloadAfterASeekBack(t *testing.T) {
 	p := serveSessions(t)
 	p.root = p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/3)).Path
 	shown := p.shown()
@@ -274,8 +274,8 @@ func TestHeadlampFollowsASeekForwardAndIsReloadedAfterOneBack(t *testing.T) {
 	require.Equal(t, late, shown, "and forward again")
 }
 
-// TestAWatchTakesTheProtocolOfABrowser looks at the answer itself: a browser closes a socket whose server takes none of the protocols that were offered.
-func TestAWatchTakesTheProtocolOfABrowser(t *testing.T) {
+// TestAWatchAcceptsTheProtocolOfABrowser checks the answer itself. If the server accepts none of the offered protocols, a browser closes the socket.
+func TestAWatchAcceptsTheProtocolOfABrowser(t *testing.T) {
 	p := serve(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.server.URL+p.root+"/api/v1/pods?watch=1&fieldSelector=metadata.name%3Dnobody", nil)
 	require.NoError(t, err)

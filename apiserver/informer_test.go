@@ -16,27 +16,27 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// informed runs an informer of pods at a root until the test ends. Each event comes as its kind and its version. Objects that are there from the
-// beginning do not.
+// informed runs an informer of pods at a root until the test ends. Each event is sent as its kind and its version. Objects of the initial list
+// are not sent.
 func (p *past) informed(root string) (informer cache.SharedIndexInformer, events <-chan string) {
 	p.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: p.server.URL + root})
 	require.NoError(p, err)
 	informer = informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()
 	all := make(chan string, 10_000)
-	tell := func(kind string, object any) {
+	send := func(kind string, object any) {
 		all <- kind + " " + object.(metav1.Object).GetResourceVersion()
 	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, first bool) {
 			if !first {
-				tell("Added", object)
+				send("Added", object)
 			}
 		},
-		UpdateFunc: func(_, object any) { tell("Updated", object) },
+		UpdateFunc: func(_, object any) { send("Updated", object) },
 		DeleteFunc: func(object any) {
-			if _, unknown := object.(cache.DeletedFinalStateUnknown); !unknown { // else a list lacks it
-				tell("Deleted", object)
+			if _, unknown := object.(cache.DeletedFinalStateUnknown); !unknown { // else the object was missing in a list
+				send("Deleted", object)
 			}
 		},
 	})
@@ -55,7 +55,7 @@ func (p *past) informed(root string) (informer cache.SharedIndexInformer, events
 	return informer, all
 }
 
-// cached gives the versions of what an informer holds, by UID.
+// cached returns the versions of an informer's objects, by UID.
 func cached(informer cache.SharedIndexInformer) map[string]string {
 	versions := map[string]string{}
 	for _, object := range informer.GetStore().List() {
@@ -64,7 +64,7 @@ func cached(informer cache.SharedIndexInformer) map[string]string {
 	return versions
 }
 
-func TestAnInformerFollowsASessionThatIsPlayedAndSought(t *testing.T) {
+func TestAnInformerFollowsASessionThatPlaysAndSeeks(t *testing.T) {
 	p := serveSessions(t)
 	uid := p.record.Cluster().UID
 	extent, err := p.record.Extent(t.Context())

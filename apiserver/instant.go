@@ -23,18 +23,18 @@ import (
 	"github.com/kuberewind/kuberewind/internal/cohabiting"
 )
 
-// An instant is the cluster at a seq. It does not change.
+// An instant is the cluster at a seq. It never changes.
 type instant struct {
 	cluster   *cluster
 	point     history.Point
 	revision  int64
-	streams   map[schema.GroupResource][]history.Stream // that had been listed by then
+	streams   map[schema.GroupResource][]history.Stream // streams whose first list was complete at the instant
 	discovery *discovery.Server
 	reviews   *review.Server
 
 	positions map[int32]string // resource versions of streams, if they are known
-	moving    *moving          // of whose root it is; nil for one that stays
-	feed      *feed.Feed       // of its watches
+	moving    *moving          // the root that it belongs to; nil for a fixed instant
+	feed      *feed.Feed       // serves its watches
 }
 
 func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64, streams []history.Stream) (*instant, error) {
@@ -57,7 +57,8 @@ func newInstant(ctx context.Context, c *cluster, p history.Point, revision int64
 	return at, nil
 }
 
-// readStreams finds the streams whose first list was complete by then. One that was begun without a list has no gap of a first list.
+// readStreams finds the streams whose first list was complete at the instant. A stream that began without a list has no gap
+// with the cause of a first list.
 func (at *instant) readStreams(ctx context.Context, all []history.Stream) error {
 	gaps, err := at.cluster.record.Completeness().Gaps(ctx, history.Scope{})
 	if err != nil {
@@ -77,14 +78,14 @@ func (at *instant) readStreams(ctx context.Context, all []history.Stream) error 
 	return nil
 }
 
-// A discoveryID names what discovery is made of.
+// A discoveryID identifies the inputs of a discovery.
 type discoveryID struct {
 	changed, last time.Time // of the documents
 	revision      int64
 	streams       string
 }
 
-// discover takes discovery from an instant at which the server said the same and the same was recorded, if one is remembered.
+// discover reads discovery. If another instant had the same documents and the same streams, discover reuses its discovery.
 func (at *instant) discover(ctx context.Context, streams []history.Stream) error {
 	c := at.cluster
 	id := discoveryID{revision: at.revision}
@@ -109,7 +110,7 @@ func (at *instant) discover(ctx context.Context, streams []history.Stream) error
 	return err
 }
 
-// recorded gives the streams that have the objects of a resource, perhaps under another group.
+// recorded returns the streams of a resource's objects, possibly under another group.
 func (at *instant) recorded(resource schema.GroupResource) []history.Stream {
 	for _, group := range cohabiting.With(resource.Group, resource.Resource) {
 		if streams := at.streams[schema.GroupResource{Group: group, Resource: resource.Resource}]; len(streams) > 0 {
@@ -119,7 +120,7 @@ func (at *instant) recorded(resource schema.GroupResource) []history.Stream {
 	return nil
 }
 
-// serve answers a request whose path has no prefix. An error that it returns is the answer.
+// serve answers a request whose path has no prefix. If it returns an error, that error is the answer.
 func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set(SeqHeader, strconv.FormatInt(at.point.Seq, 10))
 	if err := checkTimeout(r); err != nil {
@@ -130,7 +131,7 @@ func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if review.Impersonates(r) {
-		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("nobody reads as another: impersonation only asks questions, as in kubectl auth can-i --as"))
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("impersonation is only possible in access reviews, as in kubectl auth can-i --as"))
 	}
 	if at.discovery.Handles(r.URL.Path) {
 		at.discovery.ServeHTTP(w, r)
@@ -146,7 +147,7 @@ func (at *instant) serve(w http.ResponseWriter, r *http.Request) error {
 	return c.serve(w, r)
 }
 
-// unserved answers on a path that the API server did not serve. It said so with a Status if the group is one of its own.
+// unserved answers a path that the API server did not serve. For its own groups, the API server answers with a Status.
 func unserved(w http.ResponseWriter, path string) error {
 	group, _, _ := strings.Cut(strings.TrimPrefix(path, "/apis/"), "/")
 	if strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/apis/") && legacyscheme.Scheme.IsGroupRegistered(group) {
@@ -159,13 +160,13 @@ func unserved(w http.ResponseWriter, path string) error {
 	return nil
 }
 
-// Docs gives the objects of a resource that access reviews are answered from.
+// Docs returns the objects of a resource for access reviews.
 func (at *instant) Docs(ctx context.Context, resource schema.GroupResource) (iter.Seq2[string, []byte], error) {
 	s, ok := at.served(schema.GroupVersionResource{Group: resource.Group, Version: "v1", Resource: resource.Resource})
 	if !ok || !s.Recorded {
 		return nil, fmt.Errorf("%s: %w", resource, review.ErrNotRecorded)
 	}
-	s.granted = true // reviews look first whether the caller may list it
+	s.granted = true // the review checks before whether the caller may list it
 	all, err := at.state(ctx, s, "")
 	if err != nil {
 		return nil, err

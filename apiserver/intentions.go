@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// maxWritten is the largest body that API servers take.
+	// maxWritten is the largest body that API servers accept.
 	maxWritten = 3 << 20
-	// maxName is that of nearly all kinds.
+	// maxName is the longest name of nearly all kinds.
 	maxName = 253
 )
 
-// An Intention is a write that a client wanted to make. It was refused, since the past is read-only.
+// An Intention is a write that a client requested. The server refused it, because the past is read-only.
 type Intention struct {
 	Cluster       string    `json:"cluster"` // its UID
-	Seq           int64     `json:"seq"`     // what the client saw
+	Seq           int64     `json:"seq"`     // the seq of the request's instant
 	Instant       time.Time `json:"instant"` // the time of the seq
 	UserAgent     string    `json:"userAgent"`
 	User          string    `json:"user,omitempty"` // of the request's context
@@ -42,7 +42,7 @@ type Intention struct {
 	Resource      string    `json:"resource"`
 	Subresource   string    `json:"subresource,omitempty"`
 	Namespace     string    `json:"namespace,omitempty"`
-	Name          string    `json:"name,omitempty"` // of the URL, or of the object that was to be created
+	Name          string    `json:"name,omitempty"` // from the URL, or from the object to create
 	GenerateName  string    `json:"generateName,omitempty"`
 	LabelSelector string    `json:"labelSelector,omitempty"` // of a deletecollection
 	FieldSelector string    `json:"fieldSelector,omitempty"`
@@ -50,7 +50,7 @@ type Intention struct {
 	SHA256        string    `json:"sha256,omitempty"` // of the body, in hexadecimal; none for Secrets, and none without a body
 }
 
-// refuse is the answer to a write. It is written down first, if Options.Intentions is set.
+// refuse returns the answer to a write. If Options.Intentions is set, it receives the write first.
 func (at *instant) refuse(r *http.Request, s *served, info *request.RequestInfo) error {
 	if at.cluster.intentions == nil || !writes(info) {
 		return at.readOnly(s.GroupResource(), r.Method, "")
@@ -60,18 +60,18 @@ func (at *instant) refuse(r *http.Request, s *served, info *request.RequestInfo)
 		return err
 	}
 	if err := at.cluster.intentions(*intention); err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("the past is read-only, and that this was to be written cannot be noted: %v", err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("the past is read-only, and recording the intention failed: %v", err))
 	}
-	return at.readOnly(s.GroupResource(), r.Method, "; the intention was noted")
+	return at.readOnly(s.GroupResource(), r.Method, "; the intention was recorded")
 }
 
-// writes leaves out questions, which have the form of a write.
+// writes reports whether a request is a write. Reviews have the form of a write, and are not.
 func writes(info *request.RequestInfo) bool {
 	question := info.APIGroup == authenticationv1.GroupName || info.APIGroup == authorizationv1.GroupName
 	return !question && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, info.Verb)
 }
 
-// readOnly is the answer to a write.
+// readOnly returns the answer to a write.
 func (at *instant) readOnly(resource schema.GroupResource, method, more string) error {
 	err := apierrors.NewMethodNotSupported(resource, strings.ToLower(method))
 	err.ErrStatus.Message = fmt.Sprintf("the past is read-only: this is cluster %s as it was at %s (seq:%d)%s",
@@ -101,7 +101,7 @@ func (at *instant) intention(r *http.Request, s *served, info *request.RequestIn
 	return i, nil
 }
 
-// read takes from the body what the URL does not say. A body that says nothing readable is one that an API server would refuse.
+// read adds the fields that only the body has. If read cannot decode the body, an API server would refuse it, too.
 func (i *Intention) read(r *http.Request, body []byte) {
 	if i.Group != "" || i.Resource != "secrets" {
 		digest := sha256.Sum256(body)
@@ -119,8 +119,9 @@ func (i *Intention) read(r *http.Request, body []byte) {
 	}
 }
 
-// decode reads a body in each format that API servers take. The scheme knows no type, so a body of any kind is read into what is given. That
-// finds metadata of each kind: they have one name for it in JSON and YAML, and one number in protobuf.
+// decode reads a body in each format that API servers accept. The scheme knows no type, so decode reads a body of any kind
+// into the given object. It finds the metadata of each kind: metadata has one name in JSON and YAML, and one number in
+// protobuf.
 func decode(r *http.Request, body []byte, into runtime.Object) bool {
 	format, err := negotiation.NegotiateInputSerializer(r, false, serializer.NewCodecFactory(runtime.NewScheme()))
 	if err != nil {

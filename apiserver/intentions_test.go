@@ -36,7 +36,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A notebook remembers intentions, or fails.
+// A notebook records intentions, or fails.
 type notebook struct {
 	mu     sync.Mutex // protects what follows
 	noted  []apiserver.Intention
@@ -53,7 +53,7 @@ func (n *notebook) note(i apiserver.Intention) error {
 	return n.failed
 }
 
-// served is the record with a handler that notes intentions, as ada.
+// served serves the record with a handler that records intentions, as the user ada.
 func (n *notebook) served(p *past) *past {
 	handler, err := apiserver.New(apiserver.Options{
 		Records: []*history.Record{p.record}, Intentions: n.note, Log: slog.New(slog.NewTextHandler(&n.logged, nil)),
@@ -68,7 +68,7 @@ func (n *notebook) served(p *past) *past {
 	return &other
 }
 
-// sent remembers the last body that a client sent.
+// sent keeps the last body that a client sent.
 type sent struct {
 	next        http.RoundTripper
 	contentType string
@@ -89,7 +89,7 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-func TestEachWriteOfAClientIsNotedAsAnIntention(t *testing.T) {
+func TestEachWriteOfAClientIsRecordedAsAnIntention(t *testing.T) {
 	book := &notebook{}
 	p := book.served(serve(t))
 	last := &sent{}
@@ -174,7 +174,7 @@ func TestEachWriteOfAClientIsNotedAsAnIntention(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
-	t.Run("questions are no writes", func(t *testing.T) {
+	t.Run("reviews are no writes", func(t *testing.T) {
 		book.noted = nil
 		_, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}},
@@ -233,13 +233,13 @@ func TestABodyThatCannotBeReadIsAnIntentionWithoutAName(t *testing.T) {
 			require.Equal(t, c.body == "", book.noted[0].SHA256 == "")
 		})
 	}
-	t.Run("a long name is cut", func(t *testing.T) {
+	t.Run("a long name is shortened", func(t *testing.T) {
 		book.noted = nil
 		code, _ := p.post("/api/v1/namespaces/shop/pods", "application/json", strings.NewReader(`{"metadata":{"name":"`+strings.Repeat("ü", 1<<20)+`"}}`))
 		require.Equal(t, http.StatusMethodNotAllowed, code)
 		require.Less(t, len(book.noted[0].Name), 300)
 	})
-	t.Run("what no API server takes is refused as there", func(t *testing.T) {
+	t.Run("a body that API servers refuse is refused", func(t *testing.T) {
 		book.noted = nil
 		code, text := p.post("/api/v1/namespaces/shop/pods", "application/json", strings.NewReader(strings.Repeat(" ", 3<<20+1)))
 		require.Equal(t, http.StatusRequestEntityTooLarge, code, text)
@@ -247,7 +247,7 @@ func TestABodyThatCannotBeReadIsAnIntentionWithoutAName(t *testing.T) {
 	})
 }
 
-func TestAnIntentionThatCannotBeNotedIsAnErrorForTheClientAndInTheLog(t *testing.T) {
+func TestAFailureToRecordAnIntentionIsSentToTheClientAndLogged(t *testing.T) {
 	book := &notebook{failed: errors.New("the disk is full")}
 	p := book.served(serve(t))
 	code, text := p.post("/api/v1/namespaces/shop/pods", "application/json", strings.NewReader(`{}`))

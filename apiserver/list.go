@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A listing is what a list reads: a resource at a version, from a key on.
+// A listing selects the objects of a list: a resource at a version, from a key on.
 type listing struct {
 	state *state.State
 	rv    string
@@ -27,7 +27,7 @@ func (c *call) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, text := range l.state.Damaged {
 		if i < mostWarnings {
-			wire.Warn(w, "left out: "+text)
+			wire.Warn(w, "omitted: "+text)
 		}
 	}
 	meta, entries, err := c.page(l)
@@ -37,15 +37,15 @@ func (c *call) list(w http.ResponseWriter, r *http.Request) error {
 	answer := wire.NewAnswer(w)
 	if err := c.form.list(r.Context(), answer, meta, entries); err != nil {
 		if answer.Begun() {
-			panic(http.ErrAbortHandler) // a list that ends early must not look whole
+			panic(http.ErrAbortHandler) // a truncated list must not look complete
 		}
 		return err
 	}
-	_ = answer.Close() // A client that is gone needs no answer.
+	_ = answer.Close() // The client may be gone.
 	return nil
 }
 
-// listing finds what a list is of, by the resource version, its match and the continue token.
+// listing selects the objects by the resource version, its match and the continue token.
 func (c *call) listing(ctx context.Context) (*listing, error) {
 	position, err := c.at.position(ctx, c.resource)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *call) listing(ctx context.Context) (*listing, error) {
 	return l, err
 }
 
-// exactly gives the resource as it was at an older version.
+// exactly returns the resource at an older version.
 func (c *call) exactly(ctx context.Context, rv string) (*state.State, error) {
 	p, err := c.at.cluster.record.Resolve(ctx, history.AtRV(rv), history.Scope{Streams: c.resource.scope.Streams})
 	if err != nil {
@@ -89,11 +89,11 @@ func (c *call) exactly(ctx context.Context, rv string) (*state.State, error) {
 	return c.at.stateAt(ctx, c.resource, c.namespace, rv, p)
 }
 
-// page gives the objects of one answer, and its metadata.
+// page returns the objects of one answer, and its metadata.
 func (c *call) page(l *listing) (metav1.ListMeta, iter.Seq[*state.Entry], error) {
 	meta := metav1.ListMeta{ResourceVersion: l.rv}
 	entries := l.state.Range(c.namespace, l.from)
-	if c.options.Limit <= 0 || c.options.ResourceVersion == "0" { // the API server has no pages of what it answers from its cache
+	if c.options.Limit <= 0 || c.options.ResourceVersion == "0" { // the API server does not page answers from its cache
 		return meta, c.selected(entries), nil
 	}
 	var page []*state.Entry

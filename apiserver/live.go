@@ -15,25 +15,25 @@ import (
 const (
 	// liveName is the name of the session at the end of the record.
 	liveName = session.Live
-	// followEvery is how often the head of the record is read while a watch is open.
+	// followEvery is the interval at which the follower reads the head of the record while a watch is open.
 	followEvery = 250 * time.Millisecond
-	// reachWithin is how long a request waits for a resource version that is not on record yet.
+	// reachWithin is how long a request waits for a resource version that is not recorded yet.
 	reachWithin = 3 * time.Second
 )
 
-// An end is the end of a record, which moves as the recorder commits. A request reads the head of the record, and while a watch is open, so does
-// the follower.
+// An end follows the end of a record, which moves as the recorder commits. Each request reads the head of the record. While
+// a watch is open, the follower reads it, too.
 type end struct {
 	moving *moving
-	follow chan struct{} // has room for one: a watch was opened
+	follow chan struct{} // capacity 1; a watch was opened
 
 	reading sync.Mutex // held while the head is read
 
 	mu      sync.Mutex // protects what follows
-	asked   time.Time  // when the head was read last
+	asked   time.Time  // when the head was last read
 	at      history.End
 	read    time.Time // when the pulse of at was read
-	instant *instant  // at, once it was asked for
+	instant *instant  // the instant of at; nil before its first request
 	old     *instant  // the previous one
 }
 
@@ -46,7 +46,7 @@ func (c *cluster) newLive() *moving {
 	return m
 }
 
-// hold has the follower read the head until the function is called, as an open watch does.
+// hold counts an open watch until the caller calls release. While watches are open, the follower reads the head.
 func (m *moving) hold() (release func()) {
 	m.watches.Add(1)
 	if m.end != nil {
@@ -68,7 +68,7 @@ func (e *end) run(ctx context.Context) {
 		}
 		ticker := time.NewTicker(followEvery)
 		for e.moving.open() > 0 && ctx.Err() == nil {
-			_ = e.refresh(ctx) // If the database is away, watches wait for it, and requests say so.
+			_ = e.refresh(ctx) // If the database is unavailable, watches wait for it, and requests return the error.
 			select {
 			case <-ctx.Done():
 			case <-ticker.C:
@@ -78,7 +78,7 @@ func (e *end) run(ctx context.Context) {
 	}
 }
 
-// refresh brings the feed to where the record ends now. Callers that wait for each other share one reading.
+// refresh moves the feed to the end of the record. Callers that wait for each other share one read.
 func (e *end) refresh(ctx context.Context) error {
 	arrived := time.Now()
 	e.reading.Lock()
@@ -133,7 +133,7 @@ func (e *end) advance(ctx context.Context) error {
 	return nil
 }
 
-// now is the cluster at the end of the record.
+// now returns the cluster at the end of the record.
 func (e *end) now(ctx context.Context) (*instant, error) {
 	if err := e.refresh(ctx); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (e *end) now(ctx context.Context) (*instant, error) {
 	return instant, nil
 }
 
-// make finds what the record holds at its end. The positions of the streams are those of the commit.
+// make builds the instant of the record's end. Its stream positions belong to the same commit.
 func (e *end) make(ctx context.Context, at *history.End, revision int64) (*instant, error) {
 	c := e.moving.cluster
 	p, err := c.record.Resolve(ctx, history.AtSeq(at.LastSeq), history.Scope{})
@@ -178,7 +178,7 @@ func (e *end) make(ctx context.Context, at *history.End, revision int64) (*insta
 	return made, nil
 }
 
-// kept gives one of the last instants that were asked for.
+// kept returns the current or the previous instant if it has this seq, else nil.
 func (e *end) kept(seq int64) *instant {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,7 +190,8 @@ func (e *end) kept(seq int64) *instant {
 	return nil
 }
 
-// serve answers from an instant. If a resource version is not on record yet, it waits a little for it.
+// serve answers from an instant. If the requested resource version is not recorded yet, serve waits for it, up to
+// reachWithin.
 func (e *end) serve(w http.ResponseWriter, r *http.Request, at *instant) error {
 	var over <-chan time.Time // nil before the first try has failed
 	for waits := true; ; {
@@ -213,7 +214,7 @@ func (e *end) serve(w http.ResponseWriter, r *http.Request, at *instant) error {
 	}
 }
 
-// wait returns when the feed has moved, or with more false when the time is over.
+// wait returns more true when the feed has moved, and false when the time is over.
 func (e *end) wait(ctx context.Context, changed <-chan struct{}, over <-chan time.Time) (more bool, err error) {
 	defer e.moving.hold()()
 	select {
@@ -226,7 +227,7 @@ func (e *end) wait(ctx context.Context, changed <-chan struct{}, over <-chan tim
 	}
 }
 
-// warn says if the cluster may have changed since the last commit.
+// warn adds a Warning header if the cluster may have changed since the last commit.
 func (e *end) warn(w http.ResponseWriter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// names gives the names of a page, and the token of the next.
+// names returns the names of a page, and the token of the next page.
 func (p *past) names(query string) (names []string, next string, header http.Header) {
 	p.Helper()
 	code, header, body := p.ask(http.MethodGet, "/api/v1/configmaps?"+query)
@@ -33,7 +33,7 @@ func (p *past) names(query string) (names []string, next string, header http.Hea
 	return names, l.Metadata.Continue, header
 }
 
-func TestAListOfTheEndOfTheRecordGoesOnWhereItBegan(t *testing.T) {
+func TestAListOfTheEndOfTheRecordContinuesAtItsFirstInstant(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "o1", "l1"), pen.set(0, "a", "o2", "l1"), pen.set(0, "a", "o3", "l1"))
@@ -51,7 +51,7 @@ func TestAListOfTheEndOfTheRecordGoesOnWhereItBegan(t *testing.T) {
 	require.EqualValues(t, http.StatusGone, other.status(http.MethodGet, "/api/v1/configmaps?limit=2&continue="+token).Code, "it is of another server")
 }
 
-func TestAVersionThatIsNotOnRecordYetIsWaitedFor(t *testing.T) {
+func TestARequestWaitsForAVersionThatIsNotRecordedYet(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "o1", "l1"))
@@ -71,7 +71,7 @@ func TestAVersionThatIsNotOnRecordYetIsWaitedFor(t *testing.T) {
 	require.Equal(t, []string{"200 OK"}, <-answer)
 }
 
-func TestAVersionThatDoesNotComeIsATimeoutAfterThreeSeconds(t *testing.T) {
+func TestAVersionThatIsNotRecordedInThreeSecondsIsATimeout(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "o1", "l1"))
@@ -85,7 +85,7 @@ func TestAVersionThatDoesNotComeIsATimeoutAfterThreeSeconds(t *testing.T) {
 		answer <- live.status(http.MethodGet, "/api/v1/configmaps?resourceVersionMatch=NotOlderThan&resourceVersion=1000000")
 	}()
 	require.Equal(t, 3*time.Second, <-asked)
-	pen.commit(pen.set(0, "a", "o2", "l1")) // It goes on to wait.
+	pen.commit(pen.set(0, "a", "o2", "l1")) // The request continues to wait.
 	require.Empty(t, answer)
 	close(over)
 	s := <-answer
@@ -93,12 +93,12 @@ func TestAVersionThatDoesNotComeIsATimeoutAfterThreeSeconds(t *testing.T) {
 	require.Equal(t, metav1.CauseTypeResourceVersionTooLarge, s.Details.Causes[0].Type, "clients begin again")
 }
 
-func TestAnAnswerOfTheEndOfTheRecordSaysHowTheClusterMayHaveChanged(t *testing.T) {
+func TestAnAnswerOfTheEndOfTheRecordWarnsThatTheClusterMayHaveChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		renewed string        // by the recorder
 		before  time.Duration // the last commit
 		lag     time.Duration // of that commit
-		chosen  func(*pen)    // of a recorder that has not committed
+		chosen  func(*pen)    // a recorder that has not committed
 		says    string
 	}{
 		"a busy recorder":                        {renewed: "now()"},
@@ -148,7 +148,7 @@ func TestAWatchOverADamagedDeltaEndsSoThatClientsListAgain(t *testing.T) {
 const (
 	slowWatches      = 6
 	connectionsOfFew = 2
-	largeBytes       = 100_000 // more than a server keeps back for a client
+	largeBytes       = 100_000 // more than a server buffers for a client
 )
 
 func TestClientsThatDoNotReadHoldNoConnectionToTheDatabase(t *testing.T) {
@@ -178,7 +178,7 @@ func TestClientsThatDoNotReadHoldNoConnectionToTheDatabase(t *testing.T) {
 	require.NotEmpty(t, live.version("/api/v1/pods"), "the others do not wait for them")
 	for _, w := range watches {
 		w.body.Buffer(nil, 2*largeBytes)
-		for want := 12; want <= pen.RV; want++ { // all came, at the client's pace
+		for want := 12; want <= pen.RV; want++ { // all deltas arrive, at the client's pace
 			require.Equal(t, strconv.Itoa(want), w.next().Object.Metadata.ResourceVersion)
 		}
 		w.cancel()

@@ -17,22 +17,22 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver"
 )
 
-// A client follows one resource at the end of the record, as an informer does: it lists, watches from there, and lists again after 410. Now and
-// then its connection drops, and it watches on from the last version.
+// A client follows one resource at the end of the record, as an informer does: it lists, watches from there, and lists again after 410. Sometimes
+// its connection drops. It then watches from the last version.
 type client struct {
 	*past
 	resource, selector string
-	watchList          bool // it begins with a watch that sends initial events
+	watchList          bool // it starts with a watch that sends initial events
 	random             *rand.Rand
 
 	objects map[string]string // versions by key
-	rv      string            // the last that it saw
+	rv      string            // the last version that it saw
 	lists   int
 	drops   int
 	err     error
 
 	mu    sync.Mutex
-	known int           // rv, for others
+	known int           // rv, for other goroutines
 	moved chan struct{} // closed and replaced when known has moved
 }
 
@@ -101,7 +101,7 @@ func (c *client) get(ctx context.Context, query string) (*http.Response, error) 
 	return c.server.Client().Do(r)
 }
 
-// list asks for no older state than the client knows.
+// list requests a state that is not older than the client's.
 func (c *client) list(ctx context.Context) error {
 	query := ""
 	if c.rv != "" {
@@ -133,7 +133,7 @@ type meta struct {
 
 func (m *meta) key() string { return m.Namespace + "/" + m.Name }
 
-// watchOn watches from the last version, until the connection drops (again) or the watch ends with an error.
+// watchOn watches from the last version. It returns again if the connection drops, and an error if the watch ends with one.
 func (c *client) watchOn(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -193,7 +193,7 @@ func (c *client) watchOn(ctx context.Context) (again bool, err error) {
 	return false, fmt.Errorf("watch %s: %w", c.resource, lines.Err())
 }
 
-// apply takes one event: each must follow from what is known.
+// apply applies one event, which must follow from the client's objects.
 func (c *client) apply(kind string, m *meta) error {
 	known, there := c.objects[m.key()]
 	switch {
@@ -261,7 +261,7 @@ func TestAClientThatListsAndWatchesHoldsTheEndOfTheRecord(t *testing.T) {
 	t.Logf("%d deltas, %d clients, %d lists, %d connections dropped", extent.LastSeq, len(clients), lists, drops)
 }
 
-// scribble writes some commits, and perhaps a gap that a list closes.
+// scribble writes some random commits, and sometimes a gap that a list closes.
 func (p *pen) scribble(random *rand.Rand) {
 	p.Helper()
 	for range 1 + random.IntN(12) {
@@ -294,7 +294,7 @@ func (p *pen) scribble(random *rand.Rand) {
 	p.list(stream, "expired", rows...)
 }
 
-// end writes to each resource what each client sees.
+// end writes a last object to each resource, which every client sees.
 func (p *pen) end() {
 	p.Helper()
 	var items []penItem

@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// serveLive serves what a pen writes, at the end of its record.
+// serveLive serves a pen's record at its end.
 func serveLive(t *testing.T, p *pen) *past {
 	t.Helper()
 	return serveRecord(t, p.record(), httptest.NewServer)
@@ -31,7 +31,7 @@ func serveRecord(t *testing.T, record *history.Record, listen func(http.Handler)
 	return &past{T: t, record: record, handler: handler, server: server, root: apiserver.LivePath(record.Cluster().UID)}
 }
 
-// A stream of events is one open watch.
+// events is one open watch.
 type events struct {
 	*testing.T
 	cancel context.CancelFunc
@@ -51,7 +51,7 @@ func (p *past) watch(path string) *events {
 	return &events{T: p.T, cancel: cancel, body: bufio.NewScanner(response.Body), code: response.StatusCode}
 }
 
-// next gives the next event that is no bookmark.
+// next returns the next event that is no bookmark.
 func (e *events) next() (event event) {
 	e.Helper()
 	for e.body.Scan() {
@@ -76,7 +76,7 @@ func (p *past) version(path string) string {
 	return l.Metadata.ResourceVersion
 }
 
-func TestAWatchOfTheEndOfTheRecordGoesOn(t *testing.T) {
+func TestAWatchOfTheEndOfTheRecordContinues(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "one", "l1"))
@@ -96,7 +96,7 @@ func TestAWatchOfTheEndOfTheRecordGoesOn(t *testing.T) {
 	require.Empty(t, header.Values("Warning"))
 }
 
-func TestAtTheEndOfAGapThatAListClosedOpenWatchesEnd(t *testing.T) {
+func TestOpenWatchesEndAtTheEndOfAGapThatAListClosed(t *testing.T) {
 	pen := newPen(t)
 	live := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "one", "l1"))
@@ -108,7 +108,7 @@ func TestAtTheEndOfAGapThatAListClosedOpenWatchesEnd(t *testing.T) {
 	require.Equal(t, "ERROR", e.Type)
 	require.EqualValues(t, http.StatusGone, live.status(http.MethodGet, "/api/v1/configmaps?watch=1&resourceVersion="+rv).Code)
 
-	// So does one whose list showed nothing new.
+	// A list that showed nothing new ends them, too.
 	watch = live.watch("/api/v1/configmaps?watch=1&resourceVersion=" + live.version("/api/v1/configmaps"))
 	pen.interrupt(0)
 	pen.RV++

@@ -14,20 +14,21 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/feed"
 )
 
-// A moving is a root whose instant moves: that of a session, or the end of the record. Its feed says where it is.
+// A moving is a root whose instant moves: a session, or the end of the record. Its feed has the current seq.
 type moving struct {
 	cluster *cluster
 	feed    *feed.Feed
-	end     *end // of the record, if the root is always there; else nil
+	end     *end // nil for a session
 	watches atomic.Int64
 }
 
-// newFeed gives the deltas of the record to watches.
+// newFeed makes a feed that delivers the deltas of the record to watches.
 func (c *cluster) newFeed() *feed.Feed {
 	return feed.New(feed.Record{Deltas: c.record, Commits: c.record.Commits()}, feed.Options{})
 }
 
-// newMoving makes a root at seq 0: its feed brings it to where it begins. live is one at the end of the record.
+// newMoving makes a root at seq 0. Its feed then moves it to its first instant. live selects the root at the end of the
+// record.
 func (c *cluster) newMoving(live bool) *moving {
 	m := &moving{cluster: c, feed: c.newFeed()}
 	if live {
@@ -36,10 +37,11 @@ func (c *cluster) newMoving(live bool) *moving {
 	return m
 }
 
-// open is how many watches are open.
+// open returns the number of open watches.
 func (m *moving) open() int { return int(m.watches.Load()) }
 
-// serve answers a request whose path has no prefix, with the instant of now. An error that it returns is the answer.
+// serve answers a request whose path has no prefix at the current instant. If it returns an error, that error is the
+// answer.
 func (m *moving) serve(w http.ResponseWriter, r *http.Request) error {
 	at, err := m.instantOf(r)
 	if err != nil {
@@ -51,7 +53,7 @@ func (m *moving) serve(w http.ResponseWriter, r *http.Request) error {
 	return m.end.serve(w, r, at)
 }
 
-// instantOf is the instant of now, but that of its first page for a list that goes on.
+// instantOf returns the current instant. For a list that continues, it returns the instant of its first page.
 func (m *moving) instantOf(r *http.Request) (*instant, error) {
 	at, err := m.now(r.Context())
 	if err != nil {
@@ -63,7 +65,7 @@ func (m *moving) instantOf(r *http.Request) (*instant, error) {
 	return at, nil
 }
 
-// now is the cluster where the feed is.
+// now returns the cluster at the feed's seq.
 func (m *moving) now(ctx context.Context) (*instant, error) {
 	if m.end != nil {
 		return m.end.now(ctx)
@@ -71,7 +73,7 @@ func (m *moving) now(ctx context.Context) (*instant, error) {
 	return m.instant(ctx, m.feed.Seq())
 }
 
-// instant is the cluster at a seq where the feed has been.
+// instant returns the cluster at a seq where the feed has been.
 func (m *moving) instant(ctx context.Context, seq int64) (*instant, error) {
 	if m.end != nil {
 		if at := m.end.kept(seq); at != nil {
@@ -87,8 +89,8 @@ func (m *moving) instant(ctx context.Context, seq int64) (*instant, error) {
 	return &own, nil
 }
 
-// continuedSeq is the seq that a continue token names; 0 if there is none. Its first use finds out whether it is a token of
-// this server.
+// continuedSeq returns the seq in a continue token, 0 if there is none. It does not verify that this server made the token;
+// tokens.read does.
 func continuedSeq(r *http.Request) int64 {
 	text := r.URL.Query().Get("continue")
 	if text == "" {
@@ -101,7 +103,7 @@ func continuedSeq(r *http.Request) int64 {
 	return t.Seq
 }
 
-// isTooLarge reports whether a resource version was asked for that had not been reached.
+// isTooLarge reports whether the error says that a requested resource version has not been reached.
 func isTooLarge(err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	return ok && status.Status().Details != nil &&

@@ -20,13 +20,13 @@ const chunkLength = 64
 // A chunk is a part of a list.
 type chunk struct {
 	entries []*state.Entry
-	text    []byte // with a comma before each but the first
+	text    []byte // with a comma before each item except the first
 	err     error
-	done    chan struct{} // closed when text or err is there
+	done    chan struct{} // closed when text or err is set
 }
 
-// writeParallel writes a list of at least one object whose items take long to make. Several goroutines make the items, each
-// with an itemWriter of its own.
+// writeParallel writes a list of at least one object whose items are slow to make. Several goroutines make the items, each
+// with its own itemWriter.
 func writeParallel(ctx context.Context, w io.Writer, begin []byte, entries iter.Seq[*state.Entry], items func() itemWriter) error {
 	ctx, stop := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
@@ -56,7 +56,7 @@ func writeParallel(ctx context.Context, w io.Writer, begin []byte, entries iter.
 	})
 	err := writeChunks(w, begin, ordered)
 	stop()
-	for range ordered { // It does not wait for chunks on their way.
+	for range ordered { // Drain the channel; the chunks need not be done.
 	}
 	_ = group.Wait() // No goroutine returns an error.
 	return err

@@ -14,38 +14,38 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// A pen writes a record of numbered streams, by a clock that goes on with each commit.
+// A pen writes a record of numbered streams. Its clock advances with each commit.
 type pen struct {
 	*testing.T
 	*booktest.Book
-	leader string // who was chosen to record
+	leader string // the chosen recorder
 	ends   []int  // the versions of the last end, by stream
 }
 
 type penItem = postgres.Item
 
-// penResources are what it writes.
+// penResources are the resources that a pen writes.
 var penResources = []struct{ resource, kind string }{{"configmaps", "ConfigMap"}, {"pods", "Pod"}, {"services", "Service"}}
 
-// newPen begins a record of streams that hold nothing yet.
+// newPen begins a record of empty streams.
 func newPen(t *testing.T) *pen {
 	t.Helper()
 	return newPenOf(t, 0)
 }
 
-// newPenOf begins one that ends some time ago.
+// newPenOf begins a record that ended some time ago.
 func newPenOf(t *testing.T, ago time.Duration) *pen {
 	t.Helper()
 	begin := time.Now().Add(-ago).UTC().Truncate(time.Microsecond)
 	p := &pen{T: t, Book: booktest.New(t, booktest.Options{Config: `{}`, Begin: begin, RV: 10}), leader: "test"}
-	p.leads("now() + interval '1 hour'") // as if it went on to say so
+	p.leads("now() + interval '1 hour'") // as if the recorder renewed its lease
 	for _, r := range penResources {
 		p.follow(postgres.StreamSpec{Resource: r.resource, Kind: r.kind, Version: "v1", Namespaced: true})
 	}
 	return p
 }
 
-// choose has another recorder chosen, which has not opened the record yet.
+// choose makes another recorder the chosen one, which has not opened the record yet.
 func (p *pen) choose() { p.leader = "next" }
 
 // follow adds a stream.
@@ -57,10 +57,10 @@ func (p *pen) follow(spec postgres.StreamSpec) (stream int) {
 	return stream
 }
 
-// of is the resource of a stream.
+// of returns the resource of a stream.
 func (p *pen) of(stream int) string { return p.Names()[stream] }
 
-// leads says when the recorder said last that it records.
+// leads sets when the recorder last renewed its lease.
 func (p *pen) leads(at string) {
 	p.Helper()
 	p.LedBy(p.leader, at)
@@ -80,13 +80,13 @@ func (p *pen) commit(items ...postgres.Item) {
 	p.Commit(items...)
 }
 
-// changed is the next version of an object on the server. data begins with its label side.
+// changed returns the next version of an object on the server. data begins with the value of its label side.
 func (p *pen) changed(stream int, namespace, name, data string) *booktest.Object {
 	p.Helper()
 	return p.Next(p.of(stream), namespace, name, p.UID(p.of(stream), namespace, name), fmt.Sprintf(`"labels":{"side":%q},`, data[:1]), fmt.Sprintf(`,"data":{"text":%q}`, data))
 }
 
-// set creates or changes an object. data begins with its label side.
+// set creates or changes an object. data begins with the value of its label side.
 func (p *pen) set(stream int, namespace, name, data string) postgres.Item {
 	p.Helper()
 	return p.Set(p.of(stream), p.changed(stream, namespace, name, data))
@@ -103,7 +103,7 @@ func (p *pen) interrupt(stream int) {
 	p.commit(p.Interrupted(p.of(stream), delta.CauseExpired))
 }
 
-// list closes the gap of a stream, with what the list showed.
+// list closes the gap of a stream with the items of a list.
 func (p *pen) list(stream int, cause delta.Cause, items ...postgres.Item) {
 	p.Helper()
 	end := p.Listed(p.of(stream), cause, delta.SourceRelist)
@@ -111,20 +111,20 @@ func (p *pen) list(stream int, cause delta.Cause, items ...postgres.Item) {
 	p.commit(append(items, end)...)
 }
 
-// listed is a version that only the list shows.
+// listed returns a version that only the list shows.
 func (p *pen) listed(stream int, namespace, name, data string) postgres.Item {
 	p.Helper()
 	return p.Found(p.of(stream), p.changed(stream, namespace, name, data))
 }
 
-// vanished is an object that was not on the list.
+// vanished returns the deletion of an object that was missing in the list.
 func (p *pen) vanished(stream int, o *booktest.Object) postgres.Item {
 	p.Helper()
 	p.RV++
 	return p.Vanished(p.of(stream), o)
 }
 
-// change is a random write.
+// change returns a random write.
 func (p *pen) change(random *rand.Rand, stream int) postgres.Item {
 	p.Helper()
 	namespace, name := string(rune('a'+random.IntN(2))), fmt.Sprint("o", random.IntN(6))

@@ -12,21 +12,21 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A permit is what the caller of one call may read. It is asked for at the live cluster, again and again while a watch is open.
+// A permit holds what the caller of one call may read. It asks the live cluster, and asks again while a watch is open.
 type permit struct {
 	gate       *gate
 	attributes authorizer.AttributesRecord
 	resource   *served
 	namespace  string
-	since      int64 // from where on the caller may read
+	since      int64 // the caller may read from this seq on
 }
 
-// newPermit makes the permit of a call whose options were read. It allows nothing yet.
+// newPermit makes the permit of a call after its options were read. It allows nothing yet.
 func (c *call) newPermit(ctx context.Context) *permit {
 	return &permit{gate: c.at.cluster.gate, attributes: c.attributes(ctx), resource: c.resource, namespace: c.namespace}
 }
 
-// attributes are what a call asks the live cluster about.
+// attributes returns what a call asks the live cluster about.
 func (c *call) attributes(ctx context.Context) authorizer.AttributesRecord {
 	verb := "get"
 	switch {
@@ -42,7 +42,7 @@ func (c *call) attributes(ctx context.Context) authorizer.AttributesRecord {
 	}
 }
 
-// allow decides whether the caller may read from a seq on, and remembers that seq for later checks.
+// allow decides whether the caller may read from a seq on, and keeps that seq for later checks.
 func (p *permit) allow(ctx context.Context, seq int64) error {
 	if err := p.gate.allow(ctx, p.attributes, seq); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (p *permit) allow(ctx context.Context, seq int64) error {
 	return nil
 }
 
-// allowVersion decides whether the caller may read the resource as it was at an older version than that of a seq, now.
+// allowVersion decides whether the caller may read the resource at a version older than the version of seq now.
 func (p *permit) allowVersion(ctx context.Context, version history.Point, now int64) error {
 	if p.gate.open() {
 		return nil
@@ -63,8 +63,8 @@ func (p *permit) allowVersion(ctx context.Context, version history.Point, now in
 	return p.allow(ctx, seq)
 }
 
-// unchanged is the last seq, up to now, at which what the call names was still as at a version. The version of a quiet resource can be far older than
-// the namespace, although nothing of before it can be read by that version.
+// unchanged returns the last seq, up to now, at which the call's objects were still as they were at a version. The version
+// of a quiet resource can be far older than the namespace, although that version shows nothing older than the namespace.
 func (p *permit) unchanged(ctx context.Context, version history.Point, now int64) (int64, error) {
 	scope := history.Scope{Streams: p.resource.scope.Streams, Namespace: p.namespace}
 	query := history.Query{Scope: scope, FromSeq: version.Sure(scope) + 1, ToSeq: now}
@@ -79,7 +79,8 @@ func (p *permit) unchanged(ctx context.Context, version history.Point, now int64
 	return now, nil
 }
 
-// whileAllowed runs a watch until it ends, or until the caller may not read any more: then the error says so.
+// whileAllowed runs a watch until it ends, or until the caller loses the right to read. In that case it returns the
+// refusal.
 func (p *permit) whileAllowed(ctx context.Context, run func(context.Context) error) error {
 	if p.gate.open() {
 		return run(ctx)
@@ -100,7 +101,7 @@ func (p *permit) whileAllowed(ctx context.Context, run func(context.Context) err
 	return err
 }
 
-// recheck asks again and again whether the caller may still read, and cancels when not. It returns when ctx ends.
+// recheck checks periodically whether the caller may still read, and cancels if not. It returns when ctx ends.
 func (p *permit) recheck(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(p.gate.Recheck)
 	defer ticker.Stop()

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A Pipe is a listener whose connections are in memory. Bytes that a client does not read block the server.
+// A Pipe is a listener with connections in memory. If a client does not read, the server blocks.
 type Pipe struct {
 	conns chan net.Conn
 	end   chan struct{}

@@ -20,20 +20,20 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A served resource is one that the server had at the instant, in the version that was asked for.
+// A served resource is one that the server had at the instant, in the requested version.
 type served struct {
 	discovery.Resource
-	stored schema.GroupResource // under which the record has its objects
-	scope  history.Scope        // the streams that have them
+	stored schema.GroupResource // the resource under which the record has its objects
+	scope  history.Scope        // the streams of these objects
 	typed  bool                 // the items of its lists have no kind
-	names  []string             // namespaces that the recorder was confined to, by stream; nil for all
+	names  []string             // namespaces to which the recorder was confined, by stream; nil for all
 
-	granted bool // that it is read was decided on: by permit.allow, or because the server reads it for itself
+	granted bool // the read was allowed by permit.allow, or the server reads it for its own answer
 
-	webhook func() bool // reports whether one converts the versions; only it knows how
+	webhook func() bool // reports whether a webhook converts the versions; only the webhook could do that
 }
 
-// foreign are the groups whose types are compiled into API servers, and not into this program.
+// foreign are the groups whose types are compiled into API servers, but not into this program.
 var foreign = map[string]bool{"apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
 func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
@@ -52,15 +52,15 @@ func (at *instant) served(gvr schema.GroupVersionResource) (*served, bool) {
 	return s, true
 }
 
-// unrecorded says why a resource that the server had cannot be read.
+// unrecorded says why the record does not have a resource that the server had.
 func (s *served) unrecorded() error {
 	if s.Group == "metrics.k8s.io" {
-		return s.absent("", "what Pods and Nodes use is not on record: their requests, limits and allocatable resources are (kubectl describe node)")
+		return s.absent("", "the record has no usage of Pods and Nodes; it has their requests, limits and allocatable resources (kubectl describe node)")
 	}
-	return s.absent("", fmt.Sprintf("%s were not on record at this instant: the server had them, and the recorder had not listed them by then, or leaves them out (\"replay coverage\" says which)", s.GroupResource()))
+	return s.absent("", fmt.Sprintf("%s were not recorded at this instant, although the server had them: the recorder had not listed them yet, or excludes them (\"replay coverage\" shows which)", s.GroupResource()))
 }
 
-// absent is a 404 with a reason of its own.
+// absent returns a 404 with a specific reason.
 func (s *served) absent(name, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message,
@@ -68,26 +68,27 @@ func (s *served) absent(name, message string) error {
 	}}
 }
 
-// GroupResource is that of the request.
+// GroupResource returns the requested group and resource.
 func (s *served) GroupResource() schema.GroupResource { return s.GroupVersionResource.GroupResource() }
 
-// narrow leaves the stream of a namespace, if the recorder was confined to it. Else all streams remain.
+// narrow selects the stream of a namespace if the recorder was confined to namespaces. Otherwise all streams remain.
 func (s *served) narrow(namespace string) {
 	if i := slices.Index(s.names, namespace); i >= 0 && len(s.names) == len(s.scope.Streams) {
 		s.scope.Streams = s.scope.Streams[i : i+1]
 	}
 }
 
-// followable refuses what goes on from a resource version of several streams: none says how far each of them is.
+// followable refuses to continue from a resource version of several streams, because no resource version gives the position
+// of each.
 func (s *served) followable() error {
 	if len(s.scope.Streams) < 2 {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s are on record by namespace, and no resource version is of all of them: watch them in one namespace (%s), or list them without a resource version",
+	return apierrors.NewBadRequest(fmt.Sprintf("%s were recorded by namespace, and no resource version covers all namespaces: watch them in one namespace (%s), or list them without a resource version",
 		s.GroupResource(), strings.Join(s.names, ", ")))
 }
 
-// position is the resource version of a list at the instant. Of several streams it is the oldest.
+// position returns the resource version of a list at the instant. For several streams it is the oldest position.
 func (at *instant) position(ctx context.Context, s *served) (oldest string, err error) {
 	for _, stream := range s.scope.Streams {
 		rv, known := at.positions[stream]
@@ -103,10 +104,12 @@ func (at *instant) position(ctx context.Context, s *served) (oldest string, err 
 	return oldest, nil
 }
 
-// derivedFrom is up to how many deltas a state is made out of an earlier one, instead of out of a checkpoint.
+// derivedFrom is the most deltas between a cached state and a new one that is derived from it. Beyond that, the new state
+// is built from a checkpoint.
 const derivedFrom = 20_000
 
-// state gives a resource at the instant: that of a namespace, if it is not "" and the whole is not there yet.
+// state returns a resource at the instant. If namespace is not "" and the state of all namespaces is not cached, it returns
+// only the objects of that namespace.
 func (at *instant) state(ctx context.Context, s *served, namespace string) (*state.State, error) {
 	if !s.granted {
 		return nil, errUndecided(s)
@@ -134,7 +137,7 @@ func (at *instant) state(ctx context.Context, s *served, namespace string) (*sta
 	return found, nil
 }
 
-// stateAt gives a resource at an exact resource version.
+// stateAt returns a resource at an exact resource version.
 func (at *instant) stateAt(ctx context.Context, s *served, namespace, rv string, p history.Point) (*state.State, error) {
 	if !s.granted {
 		return nil, errUndecided(s)
@@ -151,7 +154,7 @@ func (at *instant) stateAt(ctx context.Context, s *served, namespace, rv string,
 	return found, nil
 }
 
-// object gives one object, nil if there is none. It rebuilds nothing else.
+// object returns one object, nil if it does not exist. It rebuilds nothing else.
 func (at *instant) object(ctx context.Context, s *served, namespace, name string) (*state.Entry, error) {
 	if !s.granted {
 		return nil, errUndecided(s)
@@ -172,10 +175,11 @@ func (at *instant) object(ctx context.Context, s *served, namespace, name string
 	return one.Get(namespace, name), nil
 }
 
-// hashed is how the recorder begins the hash of a value.
+// hashed is the prefix of the recorder's hash of a value.
 const hashed = "hmac-sha256:"
 
-// prepare changes what typed clients could not decode: the hash of a Secret's value becomes base64, as the value was.
+// prepare returns a change for objects that typed clients could not decode otherwise: it encodes the hash of a Secret's
+// value as base64, like the value itself.
 func prepare(resource schema.GroupResource) state.Prepare {
 	field := ""
 	switch resource {

@@ -8,10 +8,10 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// revisionFresh is how long a value that was erased may still be served.
+// revisionFresh is how long the server may still return an erased value.
 const revisionFresh = 2 * time.Second
 
-// A revision is the newest known of a record: an erasure makes another.
+// A revision caches the newest revision of a record. Each erasure makes a new one.
 type revision struct {
 	record *history.Record
 
@@ -20,7 +20,7 @@ type revision struct {
 	checked time.Time
 }
 
-// now is the record's, at most revisionFresh old.
+// now returns the record's revision, at most revisionFresh old.
 func (r *revision) now(ctx context.Context) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

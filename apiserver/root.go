@@ -18,18 +18,19 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Path is the root of the API of a cluster at a seq.
+// Path returns the root of the API of a cluster at a seq.
 func Path(uid string, seq int64) string { return fmt.Sprintf("/clusters/%s/at/seq:%d", uid, seq) }
 
-// LivePath is the root of the API of a cluster at the end of its record.
+// LivePath returns the root of the API of a cluster at the end of its record.
 func LivePath(uid string) string { return fmt.Sprintf("/clusters/%s/session/%s", uid, liveName) }
 
-// A root is a whole API. It answers a request whose path has no prefix; an error that it returns is the answer.
+// A root is a whole API. It answers a request whose path has no prefix. If serve returns an error, that error is the
+// answer.
 type root interface {
 	serve(w http.ResponseWriter, r *http.Request) error
 }
 
-// root finds the root that a URL names, and the path within.
+// root finds the root of a URL, and the path within it.
 func (h *Handler) root(r *http.Request) (root, string, error) {
 	if strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f") {
 		return nil, "", apierrors.NewBadRequest("a name in the path has a slash: no object has such a name")
@@ -39,12 +40,12 @@ func (h *Handler) root(r *http.Request) (root, string, error) {
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
 	if !ok {
-		return nil, "", unknownPath("the path begins with /clusters/<UID>/at/seq:<N>: \"replay kubeconfig\" writes a kubeconfig that has it")
+		return nil, "", unknownPath("the path must begin with /clusters/<UID>/at/seq:<N>; \"replay kubeconfig\" writes a kubeconfig with such a path")
 	}
 	uid, rest, _ := strings.Cut(rest, "/")
 	c := h.clusters[uid]
 	if c == nil {
-		return nil, "", unknownPath(fmt.Sprintf("no cluster with UID %q is served here, but %s", cut(uid), strings.Join(slices.Sorted(maps.Keys(h.clusters)), ", ")))
+		return nil, "", unknownPath(fmt.Sprintf("no cluster with UID %q is served here; use one of %s", cut(uid), strings.Join(slices.Sorted(maps.Keys(h.clusters)), ", ")))
 	}
 	if inner, ok := strings.CutPrefix(rest, shiftedName+"/"); ok {
 		found, path, err := h.rootOf(r, c, inner)
@@ -53,7 +54,7 @@ func (h *Handler) root(r *http.Request) (root, string, error) {
 	return h.rootOf(r, c, rest)
 }
 
-// rootOf finds the root of a cluster, and the path within.
+// rootOf finds a root of one cluster, and the path within it.
 func (h *Handler) rootOf(r *http.Request, c *cluster, rest string) (root, string, error) {
 	uid := c.record.Cluster().UID
 	kind, rest, _ := strings.Cut(rest, "/")
@@ -74,14 +75,14 @@ func (h *Handler) rootOf(r *http.Request, c *cluster, rest string) (root, string
 	return at, "/" + path, err
 }
 
-// seq reads the instant of a URL.
+// seq parses the instant of a URL.
 func (c *cluster) seq(ctx context.Context, text string) (int64, error) {
 	number, ok := strings.CutPrefix(text, "seq:")
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if ok && err == nil && seq > 0 && strconv.FormatInt(seq, 10) == number {
 		return seq, nil
 	}
-	refusal := apierrors.NewBadRequest(fmt.Sprintf("%q is no instant of a URL, which is seq:<N>", cut(text)))
+	refusal := apierrors.NewBadRequest(fmt.Sprintf("%q is not a valid instant in a URL; use seq:<N>", cut(text)))
 	p, err := c.canonical(ctx, text)
 	switch {
 	case errors.Is(err, history.ErrBeforeRecord):
@@ -94,11 +95,11 @@ func (c *cluster) seq(ctx context.Context, text string) (int64, error) {
 	return 0, refusal
 }
 
-// CauseInstant is the type of a cause in the refusal of an instant. The cause's message names the root of the instant that was
-// meant, and its field is the time.
+// CauseInstant is the type of a cause in the refusal of an instant. The cause's message is the root of the instant that the
+// client probably meant. Its field is the time.
 const CauseInstant metav1.CauseType = "Instant"
 
-// canonical finds the seq that may have been meant.
+// canonical finds the seq that the client probably meant.
 func (c *cluster) canonical(ctx context.Context, text string) (p history.Point, err error) {
 	at, err := history.ParseInstant(strings.ReplaceAll(text, "seq:+", "seq:"))
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/printers"
 )
 
-// scaleName is the subresource by which clients read how many replicas an object wants and has, whatever its kind is.
+// scaleName is the subresource with the wanted and current number of replicas, in the same form for every kind.
 const scaleName = "scale"
 
-// scaled answers with the Scale of an object.
+// scaled makes the Scale of an object.
 type scaled struct {
 	at       *instant
 	resource *served // of the object
 	name     string
 }
 
-// entry is the Scale of an object, as the API server would have made it.
+// entry returns the Scale of an object, as the API server would have made it.
 func (c *scaled) entry(ctx context.Context, e *state.Entry) (*state.Entry, error) {
 	doc, err := c.resource.convert(nil, e)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *scaled) entry(ctx context.Context, e *state.Entry) (*state.Entry, error
 	return made, nil
 }
 
-// written is the resource as the forms write it: a Scale.
+// written returns the resource that the forms write: a Scale.
 func (c *scaled) written() *served {
 	s := *c.resource
 	s.Kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
@@ -73,7 +73,7 @@ func (c *scaled) written() *served {
 	return &s
 }
 
-// scaleOfBuiltIn is that of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
+// scaleOfBuiltIn fills the Scale of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 func scaleOfBuiltIn(scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
 	var err error
 	if scale.Spec.Replicas, _, err = number(object, "spec", "replicas"); err != nil {
@@ -87,7 +87,8 @@ func scaleOfBuiltIn(scale *autoscalingv1.Scale, object *unstructured.Unstructure
 	return err
 }
 
-// selectorText is a selector as clients send it: of a map of labels, or of a LabelSelector.
+// selectorText returns a selector in the text form that clients send. plain means a map of labels instead of a
+// LabelSelector.
 func selectorText(selector map[string]any, plain bool) (string, error) {
 	if plain {
 		set := labels.Set{}
@@ -111,7 +112,7 @@ func selectorText(selector map[string]any, plain bool) (string, error) {
 	return found.String(), nil
 }
 
-// ofCustom is that of a custom resource. Its definition says where the numbers are.
+// ofCustom fills the Scale of a custom resource. The paths of its numbers are in its definition.
 func (c *scaled) ofCustom(ctx context.Context, scale *autoscalingv1.Scale, object *unstructured.Unstructured) error {
 	places, err := c.places(ctx)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *scaled) ofCustom(ctx context.Context, scale *autoscalingv1.Scale, objec
 	return internal(err)
 }
 
-// places is what the definition of a custom resource says of its scale.
+// places returns the paths of the scale subresource from the definition of a custom resource.
 func (c *scaled) places(ctx context.Context) (*apiextensionsv1.CustomResourceSubresourceScale, error) {
 	text, err := c.at.definition(ctx, c.resource.GroupResource())
 	if err != nil {
@@ -148,15 +149,15 @@ func (c *scaled) places(ctx context.Context) (*apiextensionsv1.CustomResourceSub
 			return v.Subresources.Scale, nil
 		}
 	}
-	return nil, c.resource.absent(c.name, "where its number of replicas is was not on record at this instant: read the object itself")
+	return nil, c.resource.absent(c.name, "the record does not have the path of its replicas at this instant: read the object itself")
 }
 
-// place is a path such as .spec.replicas.
+// place splits a path such as .spec.replicas.
 func place(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
 func number(object *unstructured.Unstructured, fields ...string) (n int32, found bool, err error) {
 	wide, found, err := unstructured.NestedInt64(object.Object, fields...)
-	return int32(wide), found, internal(err) //nolint:gosec // The API server cuts it in the same way.
+	return int32(wide), found, internal(err) //nolint:gosec // The API server truncates it in the same way.
 }
 
 func internal(err error) error {

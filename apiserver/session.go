@@ -11,29 +11,29 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/session"
 )
 
-// LiveSession is the name of the session that is always there, at the end of the record.
+// LiveSession is the name of the session at the end of the record, which always exists.
 const LiveSession = session.Live
 
-// SessionsPath is where sessions are read, made, moved and ended, as JSON.
+// SessionsPath is the path where clients read, make, move and end sessions, as JSON.
 const SessionsPath = session.Prefix
 
 // A Session is the JSON answer to a request for a session.
 type Session = session.State
 
-// A SessionList is the JSON answer to a request for all.
+// A SessionList is the JSON answer to a request for all sessions.
 type SessionList = session.List
 
-// A SessionChange is the JSON body by which a session is made or moved.
+// A SessionChange is the JSON body of a request that makes or moves a session.
 type SessionChange = session.Change
 
-// SessionPath is the root of the API of a cluster that follows a session.
+// SessionPath returns the root of the API of a cluster that follows a session.
 func SessionPath(uid, name string) string { return session.Path(uid, name) }
 
 // everyone is the key of the sessions that all callers share.
 const everyone = ""
 
-// newSessions makes the sessions of the clusters. If live clusters say who may read, each has sessions that its own users see and no others:
-// two clusters can have two users of one name.
+// newSessions makes the session registries. If live clusters decide who may read, each cluster has its own registry, which
+// only its own users see: two clusters can have two users with the same name.
 func (h *Handler) newSessions() map[string]*session.Registry {
 	clusters := map[string]session.Cluster{}
 	sessions := map[string]*session.Registry{}
@@ -49,7 +49,7 @@ func (h *Handler) newSessions() map[string]*session.Registry {
 	return sessions
 }
 
-// sessionsOf are those of a cluster.
+// sessionsOf returns the sessions of a cluster.
 func (h *Handler) sessionsOf(uid string) *session.Registry {
 	if h.access.Authorize == nil {
 		uid = everyone
@@ -57,7 +57,7 @@ func (h *Handler) sessionsOf(uid string) *session.Registry {
 	return h.sessions[uid]
 }
 
-// serveSessions answers about the sessions that the caller may see.
+// serveSessions answers requests about the sessions that the caller may see.
 func (h *Handler) serveSessions(w http.ResponseWriter, r *http.Request) error {
 	uid := everyone
 	if h.access.Authorize != nil && h.access.Cluster != nil {
@@ -70,7 +70,7 @@ func (h *Handler) serveSessions(w http.ResponseWriter, r *http.Request) error {
 	return sessions.ServeAPI(w, r)
 }
 
-// A sessionRoot is the root of a session that a URL names.
+// A sessionRoot is the root of the session in a URL.
 type sessionRoot struct {
 	sessions      *session.Registry
 	cluster, name string
@@ -80,7 +80,7 @@ func (s *sessionRoot) serve(w http.ResponseWriter, r *http.Request) error {
 	return s.sessions.Serve(w, r, s.cluster, s.name)
 }
 
-// A sessionFeed is what a session moves.
+// A sessionFeed is the root that a session moves.
 type sessionFeed struct{ *moving }
 
 func (s sessionFeed) Serve(w http.ResponseWriter, r *http.Request) error { return s.serve(w, r) }

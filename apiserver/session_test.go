@@ -37,7 +37,7 @@ func serveSessions(t *testing.T) *past {
 	return p
 }
 
-// as asks the JSON API, and gives the code and the body.
+// as sends a request to the JSON API, and returns the code and the body.
 func (p *past) as(name, method, path, body string) (int, string) {
 	p.Helper()
 	r, err := http.NewRequestWithContext(p.Context(), method, p.server.URL+path, strings.NewReader(body))
@@ -69,7 +69,7 @@ func (p *past) state(name string) (state apiserver.Session) {
 	return state
 }
 
-// listed gives the pods of a root by UID, with their versions, and the seq of the answer.
+// listed returns the pods of a root by UID, with their versions, and the seq of the answer.
 func (p *past) listed(root string) (versions map[string]string, rv string, seq int64) {
 	p.Helper()
 	code, header, body := p.ask(http.MethodGet, "~"+root+"/api/v1/pods")
@@ -90,7 +90,7 @@ func (p *past) listed(root string) (versions map[string]string, rv string, seq i
 	return versions, l.Metadata.ResourceVersion, seq
 }
 
-func TestASessionIsReadWhereItIsSet(t *testing.T) {
+func TestASessionShowsTheInstantToWhichItIsSet(t *testing.T) {
 	p := serveSessions(t)
 	uid := p.record.Cluster().UID
 	for i, seq := range []int64{p.last / 2, p.last, p.last / 3} {
@@ -130,7 +130,7 @@ func TestASessionIsSetToAnInstantInEachForm(t *testing.T) {
 	}
 }
 
-func TestEachBadRequestForASessionSaysWhatToWrite(t *testing.T) {
+func TestTheAnswerToEachBadSessionRequestSaysWhatToWrite(t *testing.T) {
 	p := serveSessions(t)
 	uid := p.record.Cluster().UID
 	p.set("mine", `{"at": "seq:100"}`)
@@ -140,7 +140,7 @@ func TestEachBadRequestForASessionSaysWhatToWrite(t *testing.T) {
 		code                     int
 		says                     string
 	}{
-		{"no instant", "PUT", "/session/v1/new", `{}`, 400, `say where a new one begins with \"at\", such as`},
+		{"no instant", "PUT", "/session/v1/new", `{}`, 400, `say where it begins with \"at\", such as`},
 		{"no body", "PUT", "/session/v1/new", ``, 400, `send a JSON object such as`},
 		{"no object", "PUT", "/session/v1/new", `[]`, 400, `send a JSON object such as`},
 		{"more than one object", "PUT", "/session/v1/mine", `{}{}`, 400, `send a JSON object such as`},
@@ -158,7 +158,7 @@ func TestEachBadRequestForASessionSaysWhatToWrite(t *testing.T) {
 		{"a name with capitals", "PUT", "/session/v1/Night", `{"at": "now"}`, 400, `a DNS label, such as night-1`},
 		{"a name that is long", "PUT", "/session/v1/" + strings.Repeat("a", 64), `{"at": "now"}`, 400, `no more than 63`},
 		{"a path below", "GET", "/session/v1/mine/clock", ``, 400, `a DNS label`},
-		{"the name of live", "PUT", "/session/v1/live", `{"at": "now"}`, 400, `nobody moves it; choose another name`},
+		{"the name of live", "PUT", "/session/v1/live", `{"at": "now"}`, 400, `cannot be changed; choose another name`},
 		{"the end of live", "DELETE", "/session/v1/live", ``, 400, `nobody moves it`},
 		{"a large body", "PUT", "/session/v1/mine", `{"at": "` + strings.Repeat("x", 70_000) + `"}`, 413, `more than 65536 bytes`},
 		{"another method", "POST", "/session/v1/mine", `{}`, 405, `GET, PUT, DELETE`},
@@ -233,7 +233,7 @@ func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusCreated, code, body)
 }
 
-// streams are those of a resource.
+// streams returns the streams of a resource.
 func (p *past) streams(resource string) (ids []int32) {
 	p.Helper()
 	all, err := p.record.Streams(p.Context())
@@ -246,7 +246,7 @@ func (p *past) streams(resource string) (ids []int32) {
 	return ids
 }
 
-// recorded gives the versions of the pods that the record has after a seq, as a watch gives them.
+// recorded returns the recorded versions of pods after a seq, as a watch sends them.
 func (p *past) recorded(after int64) (versions []string) {
 	p.Helper()
 	for d, err := range p.record.Deltas(p.Context(), history.Query{Scope: history.Scope{Streams: p.streams("pods")}, FromSeq: after + 1}) {
@@ -256,7 +256,7 @@ func (p *past) recorded(after int64) (versions []string) {
 	return versions
 }
 
-func TestAWatchOfASessionThatPlaysGivesEachDeltaOnce(t *testing.T) {
+func TestAWatchOfAPlayingSessionSendsEachDeltaOnce(t *testing.T) {
 	p := serveSessions(t)
 	state := p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/3))
 	p.root = state.Path
@@ -279,7 +279,7 @@ func TestAWatchOfASessionThatPlaysGivesEachDeltaOnce(t *testing.T) {
 	require.Equal(t, http.StatusGone, e.Object.Code)
 }
 
-func TestASeekForwardIsABurst(t *testing.T) {
+func TestASeekForwardSendsAllDeltasAtOnce(t *testing.T) {
 	p := serveSessions(t)
 	state := p.set("night", fmt.Sprintf(`{"at": "seq:%d"}`, p.last/3))
 	p.root = state.Path
@@ -290,7 +290,7 @@ func TestASeekForwardIsABurst(t *testing.T) {
 	}
 	code, _ := p.as("", http.MethodDelete, "/session/v1/night", "")
 	require.Equal(t, http.StatusOK, code)
-	for watch.body.Scan() { // It ends.
+	for watch.body.Scan() { // The watch ends.
 		require.NotContains(t, watch.body.Text(), `"MODIFIED"`)
 	}
 	code, header, body := p.ask(http.MethodGet, "/api/v1/pods")
@@ -299,7 +299,7 @@ func TestASeekForwardIsABurst(t *testing.T) {
 	require.Contains(t, header.Get("Warning"), "replay session night --at INSTANT", "kubectl shows it")
 }
 
-func TestAboveTheClockAListWaitsForNothingAndIsNotAskedAgain(t *testing.T) {
+func TestAListAboveTheClockFailsAtOnceWithoutRetryAfter(t *testing.T) {
 	p := serveSessions(t)
 	p.handler.SetAfter(func(time.Duration) <-chan time.Time {
 		t.Error("it waits")
@@ -315,7 +315,7 @@ func TestAboveTheClockAListWaitsForNothingAndIsNotAskedAgain(t *testing.T) {
 	require.EqualValues(t, http.StatusGone, s.Code)
 }
 
-func TestASessionThatHasPlayedToTheEndGoesOnWithTheRecord(t *testing.T) {
+func TestASessionAtTheEndOfTheRecordContinuesWithNewDeltas(t *testing.T) {
 	pen := newPen(t)
 	p := serveLive(t, pen)
 	pen.commit(pen.set(0, "a", "one", "l1"))
@@ -330,7 +330,7 @@ func TestASessionThatHasPlayedToTheEndGoesOnWithTheRecord(t *testing.T) {
 	require.Eventually(t, func() bool { return p.state("night").AtEnd }, 5*time.Minute, 20*time.Millisecond)
 }
 
-// TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession has a clock that passes the end of a gap, and one that is set behind it.
+// TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession uses a clock that passes the end of a gap, and one that is set after it.
 func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
 	for name, change := range map[string]string{"played": `{"playing": true, "speed": 1000}`, "sought": `{"at": %q}`} {
 		t.Run(name, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
 			pen.RV++
 			pen.list(0, "expired")
 			behind := pen.Now.Format(time.RFC3339Nano)
-			pen.Now = pen.Now.Add(30 * 24 * time.Hour) // The next delta is far away.
+			pen.Now = pen.Now.Add(30 * 24 * time.Hour) // The next delta comes much later.
 			pen.commit(pen.set(0, "a", "two", "l1"), pen.set(1, "a", "pod", "l1"))
 
 			state := p.set("night", `{"at": "seq:1"}`)
@@ -360,7 +360,7 @@ func TestAGapThatEndsWithoutADeltaEndsTheWatchesOfASession(t *testing.T) {
 			require.Equal(t, "ERROR", e.Type)
 			require.Equal(t, http.StatusGone, e.Object.Code)
 
-			// A client that lists again goes on, and so do the watches of other resources.
+			// After a new list, the client continues. Watches of other resources continue, too.
 			again, _ := open()
 			p.set("night", `{"at": "seq:3"}`)
 			require.Equal(t, "two", again.next().Object.Metadata.Name)

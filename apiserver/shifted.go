@@ -21,19 +21,20 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// ShiftedHeader names by how much the times of an answer are shifted. The answer of a root that shifts none has no such header.
+// ShiftedHeader has the shift of the times of an answer. Answers without a shift have no such header.
 const ShiftedHeader = "Kuberewind-Shifted"
 
-// shiftedName stands in the URL of a root whose times are shifted.
+// shiftedName is the part of the URL of a root with shifted times.
 const shiftedName = "shifted"
 
-// Shifted is the form of a root that Path gives. In it, each time is as long before now as it was before the instant.
+// Shifted returns the root with shifted times for a root from Path. In it, each time is as long before now as the original
+// was before the instant.
 func Shifted(root string) string {
 	uid, rest, _ := strings.Cut(strings.TrimPrefix(root, "/clusters/"), "/")
 	return "/clusters/" + uid + "/" + shiftedName + "/" + rest
 }
 
-// shiftedRoot answers as another root does, with shifted times.
+// shiftedRoot gives the answers of another root with shifted times.
 type shiftedRoot struct{ root }
 
 type shiftedKey struct{}
@@ -42,28 +43,29 @@ func (s shiftedRoot) serve(w http.ResponseWriter, r *http.Request) error {
 	return s.root.serve(w, r.WithContext(context.WithValue(r.Context(), shiftedKey{}, true)))
 }
 
-// shiftedForm writes objects in another form, after their times were shifted.
+// shiftedForm shifts the times of objects, and then writes them in another form.
 type shiftedForm struct {
 	form
 	call *call
 
-	mu    sync.Mutex // protects paths: objects come in several goroutines
+	mu    sync.Mutex // protects paths: several goroutines write objects
 	paths map[string][]patch.Path
 }
 
-// shift has the call write shifted times, if the URL asks for that.
+// shift makes the call write shifted times if the URL requests it.
 func (c *call) shift(r *http.Request) {
 	if asked, _ := r.Context().Value(shiftedKey{}).(bool); asked {
 		c.form = &shiftedForm{form: c.form, call: c, paths: map[string][]patch.Path{}}
 	}
 }
 
-// by is how much times are shifted. Whole seconds keep the form of times, and the ages that clients count in whole seconds.
+// by returns the shift. It has whole seconds, so that times keep their form, and clients that count whole seconds see the
+// same ages.
 func (f *shiftedForm) by() time.Duration {
 	return time.Now().Truncate(time.Second).Sub(f.call.time.Truncate(time.Second))
 }
 
-// shifting shifts the time to which tables count ages, too, until the function is called.
+// shifting also shifts the reference time for the ages in tables, until the caller calls back.
 func (f *shiftedForm) shifting() (by time.Duration, back func()) {
 	exact := f.call.time
 	by = f.by()
@@ -109,8 +111,8 @@ func (f *shiftedForm) entry(ctx context.Context, e *state.Entry, by time.Duratio
 	return &moved, err
 }
 
-// times are the paths of the times of a recorded object in a version. The Go type of a built-in kind tells them, or else the
-// kind's definition.
+// times returns the paths of the times in a recorded object of a version. For a built-in kind they come from its Go type,
+// otherwise from the kind's definition.
 func (f *shiftedForm) times(ctx context.Context, apiVersion string) ([]patch.Path, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +128,7 @@ func (f *shiftedForm) times(ctx context.Context, apiVersion string) ([]patch.Pat
 	switch object, err := legacyscheme.Scheme.New(kind); {
 	case err == nil:
 		paths = timeshift.TypePaths(reflect.TypeOf(object))
-	case foreign[kind.Group]: // The times of an APIService are those of a CustomResourceDefinition: of the metadata and the conditions.
+	case foreign[kind.Group]: // An APIService has times at the same paths as a CustomResourceDefinition: in its metadata and conditions.
 		paths = timeshift.TypePaths(reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]())
 	default:
 		definition, err := f.call.at.definition(ctx, f.call.resource.GroupResource())

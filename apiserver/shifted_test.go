@@ -17,7 +17,7 @@ import (
 
 var timeText = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 
-// moved is a text with each time moved that a shifted answer could have moved.
+// moved returns a text in which each time that a shifted answer can shift is shifted.
 func moved(text string, by time.Duration) string {
 	return timeText.ReplaceAllStringFunc(text, func(quoted string) string {
 		layout := time.RFC3339
@@ -32,7 +32,7 @@ func moved(text string, by time.Duration) string {
 	})
 }
 
-func TestAShiftedRootMovesTimesAndNothingElse(t *testing.T) {
+func TestAShiftedRootShiftsOnlyTimes(t *testing.T) {
 	p := serve(t)
 	shifted := "~" + apiserver.Shifted(p.root)
 	for _, path := range []string{
@@ -48,7 +48,7 @@ func TestAShiftedRootMovesTimesAndNothingElse(t *testing.T) {
 		by, err := time.ParseDuration(header.Get(apiserver.ShiftedHeader))
 		require.NoError(t, err)
 		require.NotZero(t, by)
-		near := []string{moved(exact, by-time.Second), moved(exact, by), moved(exact, by+time.Second)} // a second may have begun
+		near := []string{moved(exact, by-time.Second), moved(exact, by), moved(exact, by+time.Second)} // a new second may have begun
 		require.Contains(t, near, got, path)
 	}
 }
@@ -60,7 +60,7 @@ func TestTheEndOfTheRecordHasAShiftedForm(t *testing.T) {
 	require.NotEmpty(t, header.Get(apiserver.ShiftedHeader))
 }
 
-func TestATableOfAShiftedRootCountsToTheInstant(t *testing.T) {
+func TestATableOfAShiftedRootComputesAgesAtTheInstant(t *testing.T) {
 	p := serve(t)
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	read := func(path string) (made metav1.Table) {

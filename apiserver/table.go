@@ -24,7 +24,7 @@ type tableForm struct {
 	whole   *wholeForm
 	version string
 	include metav1.IncludeObjectPolicy
-	headed  bool // a watch names the columns once
+	headed  bool // a watch sends the columns only once
 }
 
 func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
@@ -36,14 +36,14 @@ func (f *tableForm) one(ctx context.Context, e *state.Entry) ([]byte, error) {
 		text, _ := patch.Unquote(rv)
 		table.ResourceVersion = string(text)
 	}
-	if f.headed && f.call.resource.Kind.Group != "apiregistration.k8s.io" { // whose printer names them each time
+	if f.headed && f.call.resource.Kind.Group != "apiregistration.k8s.io" { // its printer sends the columns each time
 		table.ColumnDefinitions = nil
 	}
 	f.headed = f.call.options.Watch
 	return json.Marshal(table)
 }
 
-// list writes row after row: what a row carries is the text of the object, and no table is ever whole in memory.
+// list writes one row after the other. A row contains the text of the object, and no table is ever whole in memory.
 func (f *tableForm) list(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
 	next, stop := iter.Pull(entries)
 	defer stop()
@@ -61,7 +61,7 @@ func (f *tableForm) list(ctx context.Context, w io.Writer, meta metav1.ListMeta,
 	return writeParallel(ctx, w, begin, rest(first, true, next), func() itemWriter { return (&rowWriter{form: f, printer: printer()}).append })
 }
 
-// rest is a sequence of which the first was taken.
+// rest returns a sequence with its first entry put back.
 func rest(first *state.Entry, ok bool, next func() (*state.Entry, bool)) iter.Seq[*state.Entry] {
 	return func(yield func(*state.Entry) bool) {
 		for e := first; ok; e, ok = next() {
@@ -72,7 +72,7 @@ func rest(first *state.Entry, ok bool, next func() (*state.Entry, bool)) iter.Se
 	}
 }
 
-// listWhole writes a table that has no rows, or whose rows have an order of their own.
+// listWhole writes an empty table, or a table that needs its own row order.
 func (f *tableForm) listWhole(ctx context.Context, w io.Writer, meta metav1.ListMeta, entries iter.Seq[*state.Entry]) error {
 	table, err := f.table(ctx, entries)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *tableForm) listWhole(ctx context.Context, w io.Writer, meta metav1.List
 	return json.NewEncoder(w).Encode(table)
 }
 
-// head is a table up to its rows.
+// head returns the text of a table up to its rows.
 func (f *tableForm) head(meta metav1.ListMeta, columns []metav1.TableColumnDefinition) ([]byte, error) {
 	about, err := json.Marshal(meta)
 	if err != nil {
@@ -95,14 +95,15 @@ func (f *tableForm) head(meta metav1.ListMeta, columns []metav1.TableColumnDefin
 	return fmt.Appendf(nil, `{"kind":"Table","apiVersion":%q,"metadata":%s,"columnDefinitions":%s,"rows":`, f.version, about, definitions), nil
 }
 
-// A rowWriter writes rows. It is for one goroutine.
+// A rowWriter writes rows. Only one goroutine may use it.
 type rowWriter struct {
 	form    *tableForm
 	printer *printers.Printer
-	doc     []byte // is used again
+	doc     []byte // reused buffer
 }
 
-// tables makes tables of the instant. failed says afterwards whether the definition of a custom resource could not be read.
+// tables makes tables of the instant. After use, failed returns an error if the definition of a custom resource could not
+// be read.
 func (f *tableForm) tables(ctx context.Context) (t *printers.Tables, failed func() error) {
 	read := sync.OnceValues(func() ([]byte, error) { return f.call.at.definition(ctx, f.call.resource.GroupResource()) })
 	var err error

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A token says where a list goes on. It is of one server, whose key authenticates it: it dies with that server.
+// A token says where a list continues. It is valid only on the server that signed it, and only until that server ends.
 type token struct {
 	Version string `json:"v"`
 	Seq     int64  `json:"seq"`
@@ -24,7 +24,7 @@ type token struct {
 
 const tokenVersion = "kuberewind.io/v1"
 
-// tokens signs the tokens of one list, and knows them again.
+// tokens signs and verifies the tokens of one list.
 type tokens struct {
 	key       []byte // of the server
 	cluster   string // the UID
@@ -46,7 +46,7 @@ func (s *tokens) sign(t token) []byte {
 	return mac.Sum(nil)
 }
 
-// write makes the token that goes on with a list at a key.
+// write makes the token that continues a list at a key.
 func (s *tokens) write(l *listing, start string) (string, error) {
 	t := token{Version: tokenVersion, Seq: s.seq, RV: l.rv, Start: start, Exact: l.exact}
 	t.MAC = s.sign(t)
@@ -54,7 +54,8 @@ func (s *tokens) write(l *listing, start string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text), err
 }
 
-// read refuses what is no token with 400, and those of another list, instant or server with 410, so that clients begin again.
+// read refuses an invalid token with 400. It refuses a token of another list, instant or server with 410, so that clients
+// start the list again.
 func (s *tokens) read(options *metainternal.ListOptions) (t token, err error) {
 	if rv := options.ResourceVersion; rv != "" && rv != "0" {
 		return t, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -67,7 +68,7 @@ func (s *tokens) read(options *metainternal.ListOptions) (t token, err error) {
 		return t, apierrors.NewBadRequest("invalid continue token: continue key is not valid")
 	}
 	if err != nil || t.Version != tokenVersion || t.Seq != s.seq || !hmac.Equal(t.MAC, s.sign(t)) {
-		return t, apierrors.NewResourceExpired("The provided continue parameter is of another server, instant or list. Begin the list again without it.")
+		return t, apierrors.NewResourceExpired("The provided continue parameter belongs to another server, instant or list. Start the list again without it.")
 	}
 	return t, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// wellFormed refuses what is no resource version, as the API server's storage does.
+// wellFormed refuses an invalid resource version, as the API server's storage does.
 func wellFormed(rv string) error {
 	if _, err := strconv.ParseUint(rv, 10, 64); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", field.Invalid(field.NewPath("resourceVersion"), rv, err.Error())))
@@ -37,8 +37,8 @@ func (c *call) reached(rv, position string) error {
 		},
 	}}
 	if c.at.moving != nil && c.at.moving.end == nil {
-		// After a seek backward, clients list from a version above the clock. client-go's REST client repeats an answer with a
-		// Retry-After header ten times, a second apart. Without one, reflectors list from the start at once.
+		// After a seek backward, clients list from a version above the clock. If the answer had a Retry-After header, client-go's
+		// REST client would repeat the request ten times, a second apart. Without it, reflectors list from the start at once.
 		refused.ErrStatus.Details.RetryAfterSeconds = 0
 	}
 	return refused

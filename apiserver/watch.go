@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// bookmarkEvery and the default of a watch's end are the API server's.
+	// bookmarkEvery and minimumTimeout have the API server's defaults.
 	bookmarkEvery  = time.Minute
 	minimumTimeout = 30 * time.Minute
 )
@@ -24,12 +24,12 @@ type watching struct {
 	call     *call
 	reader   *feed.Reader
 	stream   eventStream
-	position string // where the resource is at the instant
-	from     string // the resource version after which events come
+	position string // of the resource at the instant
+	from     string // events come after this resource version
 	after    history.Point
-	initial  bool // what is there comes first
-	closing  bool // the bookmark that ends the initial events is asked for
-	listing  bool // a list has begun to close a gap
+	initial  bool // send the existing objects first
+	closing  bool // the client requested the bookmark that ends the initial events
+	listing  bool // a list that closes a gap has begun
 }
 
 func (c *call) watch(w http.ResponseWriter, r *http.Request) error {
@@ -37,7 +37,7 @@ func (c *call) watch(w http.ResponseWriter, r *http.Request) error {
 	case c.at.cluster.watches <- struct{}{}:
 		defer func() { <-c.at.cluster.watches }()
 	default:
-		return apierrors.NewTooManyRequests("too many watches are open: --max-watches bounds them", 1)
+		return apierrors.NewTooManyRequests("too many watches are open: raise --max-watches to allow more", 1)
 	}
 	if m := c.at.moving; m != nil {
 		defer m.hold()()
@@ -61,7 +61,8 @@ func (c *call) watch(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// begin finds from where a watch goes on. Errors that it returns are answers; later ones are ERROR events.
+// begin finds the position from which a watch continues. An error of begin is the HTTP answer; a later error is an ERROR
+// event.
 func (c *call) begin(ctx context.Context) (*watching, error) {
 	scope := c.resource.scope
 	scope.Namespace = c.namespace
@@ -78,7 +79,7 @@ func (c *call) begin(ctx context.Context) (*watching, error) {
 }
 
 func (o *watching) begin(ctx context.Context) (err error) {
-	if m := o.call.at.moving; m != nil && o.call.at.point.Seq != o.reader.Seq() { // it has moved since the request came
+	if m := o.call.at.moving; m != nil && o.call.at.point.Seq != o.reader.Seq() { // the root has moved since the request arrived
 		if o.call.at, err = m.now(ctx); err != nil {
 			return err
 		}
@@ -102,11 +103,11 @@ func (o *watching) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// beginAt has the watch go on from a resource version.
+// beginAt makes the watch continue from a resource version.
 func (o *watching) beginAt(ctx context.Context, rv string) error {
 	if err := o.call.reached(rv, o.position); err != nil {
 		if isTooLarge(err) && o.call.at.moving != nil && o.call.at.moving.end == nil {
-			return apierrors.NewResourceExpired("resource version " + rv + " is after where this session is, " + o.position + ". List, and watch from there.")
+			return apierrors.NewResourceExpired("resource version " + rv + " is later than the position of this session, " + o.position + ". List, and watch from there.")
 		}
 		return err
 	}
@@ -124,7 +125,7 @@ func (o *watching) beginAt(ctx context.Context, rv string) error {
 	return o.call.permit.allowVersion(ctx, p, o.call.at.point.Seq)
 }
 
-// crosses refuses a watch over a gap that a list closed: the rows of that list are in the list's order.
+// crosses refuses a watch across a gap that a list closed, because the rows of that list are in the list's order.
 func (c *call) crosses(ctx context.Context, rv string) error {
 	gaps, err := c.at.cluster.record.Completeness().Gaps(ctx, history.Scope{Streams: c.resource.scope.Streams})
 	if err != nil {

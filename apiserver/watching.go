@@ -20,10 +20,10 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// takesWithin is how long a client that has caught up may take nothing.
+// takesWithin is how long a client that has caught up may read nothing.
 const takesWithin = 10 * time.Second
 
-// run sends the objects at the instant, and changes as the instant moves, with bookmarks, until the watch ends.
+// run sends the objects at the instant, then changes as the instant moves, with bookmarks, until the watch ends.
 func (o *watching) run(ctx context.Context) error {
 	if o.initial {
 		if err := o.sendInitial(ctx); err != nil {
@@ -55,9 +55,9 @@ func (o *watching) run(ctx context.Context) error {
 	}
 }
 
-// marks says when it is time for a bookmark: first when all was sent, then each minute.
+// marks says when a bookmark is due: first after all events were sent, then every minute.
 type marks struct {
-	ticker *time.Ticker // nil if nobody wants any
+	ticker *time.Ticker // nil if the client wants no bookmarks
 	now    bool
 }
 
@@ -70,14 +70,14 @@ func newMarks(wanted bool) *marks {
 
 func (m *marks) set() { m.now = true }
 
-// due reports whether it is time, once.
+// due reports once whether a bookmark is due.
 func (m *marks) due() bool {
 	now := m.now
 	m.now = false
 	return now
 }
 
-// C is nil if nobody wants bookmarks.
+// C returns nil if the client wants no bookmarks.
 func (m *marks) C() <-chan time.Time {
 	if m.ticker == nil {
 		return nil
@@ -107,7 +107,7 @@ func (o *watching) sendInitial(ctx context.Context) error {
 	return nil
 }
 
-// sendEvents sends all that there is now. A watch that has caught up with a moving root has to keep up.
+// sendEvents sends all available events. A watch that has caught up with a moving root must keep up.
 func (o *watching) sendEvents(ctx context.Context) error {
 	for more := true; more; {
 		var err error
@@ -132,7 +132,7 @@ func (o *watching) sendEvents(ctx context.Context) error {
 	return nil
 }
 
-// await bounds how long the client may take nothing. Initial events and recorded history go at its pace.
+// await bounds how long the client may read nothing. There is no bound for initial events and recorded history.
 func (o *watching) await() {
 	if o.call.at.moving != nil && o.reader.Joined() {
 		o.stream.patience(takesWithin)
@@ -141,7 +141,7 @@ func (o *watching) await() {
 	}
 }
 
-// take sends what a delta is to this watch.
+// take sends the event that a delta is to this watch.
 func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	o.await()
 	switch {
@@ -150,7 +150,7 @@ func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	case o.after.Includes(&e.Delta) || o.skips(e):
 		return nil
 	case e.Err != nil:
-		return apierrors.NewResourceExpired("an event is left out: " + e.Err.Error() + ". List, and watch from there.")
+		return apierrors.NewResourceExpired("an event cannot be sent: " + e.Err.Error() + ". List, and watch from there.")
 	}
 	if o.call.at.moving != nil {
 		o.call.time = e.ObservedAt
@@ -158,7 +158,7 @@ func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	if f, ok := o.call.form.(*wholeForm); ok && o.call.all {
 		if shared := o.shared(ctx, f, e); shared.err == nil {
 			return o.sendShared(shared)
-		} // else it failed for another watch: perhaps not for this one
+		} // else it failed in another watch, and may succeed in this one
 	}
 	kind, entry, err := o.made(e)
 	if err != nil || kind == "" {
@@ -167,9 +167,9 @@ func (o *watching) take(ctx context.Context, e *feed.Event) error {
 	return o.send(ctx, kind, entry)
 }
 
-// A sharedEvent is what an event is to all watches that want whole objects and select nothing.
+// A sharedEvent is an event for all watches that want whole objects and have no selector.
 type sharedEvent struct {
-	kind watch.EventType // "" if it is nothing
+	kind watch.EventType // "" if there is no event
 	body []byte
 	err  error
 }
@@ -192,7 +192,7 @@ func (o *watching) sendShared(shared *sharedEvent) error {
 	return o.stream.send(shared.kind, shared.body)
 }
 
-// made gives what a delta is to this watch: its kind is "" if it is nothing.
+// made returns the event that a delta is to this watch. kind is "" if there is none.
 func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
 	kind, doc, err := e.Version.Event(func(_, _ string, doc patch.Doc) (bool, error) { return doc != nil && o.call.selects.Matches(doc), nil })
 	if err != nil || kind == "" {
@@ -208,7 +208,7 @@ func (o *watching) made(e *feed.Event) (watch.EventType, *state.Entry, error) {
 	return kind, entry, nil
 }
 
-// relisted ends the watch at the end of a gap that a list closed, if it began before it.
+// relisted ends the watch at the end of a gap that a list closed, if the watch began before it.
 func (o *watching) relisted(e *feed.Event) error {
 	if e.Relist.Reversed || delta.Precedes(o.from, e.Relist.ToRV) {
 		return gapEnds(o.from, e.Relist.ToRV, o.call.resource)
@@ -216,7 +216,8 @@ func (o *watching) relisted(e *feed.Event) error {
 	return nil
 }
 
-// skips reports whether an event is not sent, because a list closes a gap: its rows are in its own order. At its end the watch ends.
+// skips reports whether an event is not sent because a list is closing a gap: its rows are in the list's order. At the end
+// of the gap the watch ends.
 func (o *watching) skips(e *feed.Event) bool {
 	if e.Source.Listed() {
 		o.listing = o.call.at.moving != nil
@@ -232,7 +233,7 @@ func (o *watching) send(ctx context.Context, kind watch.EventType, e *state.Entr
 	return o.stream.send(kind, body)
 }
 
-// mark sends a bookmark of where the watch is, unless an earlier one was of a later version.
+// mark sends a bookmark with the position of the watch. It never sends an older version than before.
 func (o *watching) mark(ctx context.Context) error {
 	if m := o.call.at.moving; m != nil && o.reader.Seq() != o.call.at.point.Seq {
 		at, err := m.instant(ctx, o.reader.Seq())
@@ -251,7 +252,7 @@ func (o *watching) mark(ctx context.Context) error {
 	return o.bookmark(ctx, o.position, false)
 }
 
-// bookmark sends an object of the resource's own kind: a reflector drops any other.
+// bookmark sends an object of the resource's own kind, because a reflector drops any other.
 func (o *watching) bookmark(ctx context.Context, rv string, ends bool) error {
 	mark := metav1.ObjectMeta{ResourceVersion: rv}
 	if ends {
@@ -266,7 +267,8 @@ func (o *watching) bookmark(ctx context.Context, rv string, ends bool) error {
 	return o.send(ctx, watch.Bookmark, e)
 }
 
-// empty is an object of the kind that has metadata only. Like the API server's, one of its own kinds comes out of the internal version.
+// empty returns an object of the kind with only metadata. Like the API server, it encodes a built-in kind from the internal
+// version.
 func (s *served) empty(metadata metav1.ObjectMeta) ([]byte, error) {
 	if !legacyscheme.Scheme.Recognizes(s.Kind) {
 		return json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metadata})
@@ -284,7 +286,7 @@ func (s *served) empty(metadata metav1.ObjectMeta) ([]byte, error) {
 	return runtime.Encode(legacyscheme.Codecs.LegacyCodec(s.Kind.GroupVersion()), object)
 }
 
-// errGone says that the client is gone.
+// errGone is returned if the client has closed the connection.
 var errGone = errors.New("the client is gone")
 
 // fail ends the watch with an ERROR event.

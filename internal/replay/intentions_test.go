@@ -43,7 +43,7 @@ func TestARefusedWriteIsALineInTheFileOfIntentions(t *testing.T) {
 		_, end := b.serve(t, "--intentions", name)
 		status, body := b.create(t)
 		require.Equal(t, http.StatusMethodNotAllowed, status)
-		require.Contains(t, body, "the past is read-only: this is cluster test as it was at 2026-03-10T12:03:00Z (seq:5); the intention was noted")
+		require.Contains(t, body, "the past is read-only: this is cluster test as it was at 2026-03-10T12:03:00Z (seq:5); the intention was recorded")
 		require.Zero(t, end())
 	}
 	info, err := os.Stat(name)
@@ -70,7 +70,7 @@ func TestAServerThatExecStartsWritesTheFileOfIntentions(t *testing.T) {
 		curl -sk -H "Authorization: Bearer $token" -H "Content-Type: application/json" -d '{"metadata":{"name":"'$1'"}}' "$server/api/v1/namespaces/shop/configmaps"`
 	got := b.asked(t, "exec", "--at", "seq:5", "--intentions", name, "--", "sh", "-c", write, "sh", "by-exec")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "the intention was noted")
+	require.Contains(t, got.out, "the intention was recorded")
 	shell := filepath.Join(t.TempDir(), "sh")
 	require.NoError(t, os.WriteFile(shell, []byte("#!/bin/sh\nset by-shell\n"+write), 0o700))
 	t.Setenv("SHELL", shell)

@@ -64,7 +64,7 @@ func TestASessionCanBeCreatedPlayedAndEnded(t *testing.T) {
 	require.Equal(t, "session night has ended\n", got.out)
 	got = b.asked(t, "session", "night")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, `"replay session night --at INSTANT" makes it again`)
+	require.Contains(t, got.err, `"replay session night --at INSTANT" creates it again`)
 	require.Zero(t, end())
 }
 
@@ -83,8 +83,8 @@ func TestABadRequestForASessionIsAnError(t *testing.T) {
 		"session night --end --speed 2":       "--end cannot be used with another change",
 		"session night -o yaml":               `--output "yaml": use one of text, json`,
 		"session night --at teatime":          "teatime",
-		"session night --play":                `say where a new one begins`,
-		"session live --at now":               `nobody moves it; choose another name`,
+		"session night --play":                `say where it begins`,
+		"session live --at now":               `cannot be changed; choose another name`,
 		"session Night --at now":              "DNS label",
 		"session .. --at now":                 "DNS label",
 		"session night --at now --speed 5000": "from 0.1 to 1000",
@@ -94,8 +94,8 @@ func TestABadRequestForASessionIsAnError(t *testing.T) {
 		"kubeconfig --live --session night":   "use one of them",
 		"exec --live --at now true":           "use one of them",
 		"shell --live --at now":               "use one of them",
-		"kubeconfig --session night":          `"replay session night --at INSTANT" makes it again`,
-		"exec --session night -- true":        `"replay session night --at INSTANT" makes it again`,
+		"kubeconfig --session night":          `"replay session night --at INSTANT" creates it again`,
+		"exec --session night -- true":        `"replay session night --at INSTANT" creates it again`,
 		"kubeconfig --session=":               "name a session",
 	} {
 		got := b.asked(t, strings.Fields(line)...)

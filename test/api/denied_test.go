@@ -48,7 +48,7 @@ func denied(t *testing.T, s *system) {
 	o.remove()
 	o.recorded()
 	inBoth("a namespace that is gone", func(t *testing.T, o *tenancy, f *front) {
-		f.refuses(t, o.reader, old+settings, http.StatusForbidden, "no namespace of this name lives")
+		f.refuses(t, o.reader, old+settings, http.StatusForbidden, "no namespace with this name exists now")
 		f.gives(t, o.admin, old+settings)
 	})
 	o.makeNamespace()
@@ -59,7 +59,7 @@ func denied(t *testing.T, s *system) {
 	young := o.root()
 	o.removeKind()
 	o.recorded()
-	fronts[delegate.Self].eventually(t, o.reader, young+widgets, http.StatusForbidden, "the cluster has no such resource any more")
+	fronts[delegate.Self].eventually(t, o.reader, young+widgets, http.StatusForbidden, "the cluster no longer has this resource")
 	fronts[delegate.Self].gives(t, o.admin, young+widgets)
 	recorder.Terminate(t)
 	away(t, o, fronts)
@@ -90,7 +90,7 @@ func ofOneNamespace(t *testing.T, o *tenancy, f *front) {
 	f.gives(t, o.tokenUntil(time.Hour), root+settings) // else an expired token were no more than a wrong one
 	f.refuses(t, o.reader, root+settings, http.StatusForbidden, "is not served", func(r *http.Request) { r.Host = "evil.example" })
 	f.refuses(t, o.reader, root+settings, http.StatusForbidden, "another origin", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
-	f.refuses(t, o.admin, root+settings, http.StatusForbidden, "nobody reads as another", func(r *http.Request) { r.Header.Set("Impersonate-User", "jane") })
+	f.refuses(t, o.admin, root+settings, http.StatusForbidden, "impersonation is only possible in access reviews", func(r *http.Request) { r.Header.Set("Impersonate-User", "jane") })
 }
 
 func ofAnotherCluster(t *testing.T, o *tenancy, f *front) {
@@ -154,7 +154,7 @@ func certificates(t *testing.T, o *tenancy, fronts map[delegate.Mode]*front) {
 
 func lagging(t *testing.T, o *tenancy) {
 	f := newFront(t, o, delegate.Self, apiserver.Access{MaxLag: time.Nanosecond})
-	f.refuses(t, o.reader, o.root()+settings, http.StatusForbidden, "the namespace may be another by now")
+	f.refuses(t, o.reader, o.root()+settings, http.StatusForbidden, "the namespace may have been replaced since")
 	f.gives(t, o.admin, o.root()+settings)
 }
 
@@ -183,7 +183,7 @@ func recreated(t *testing.T, o *tenancy, f *front, old, version string) {
 	next := "?limit=1&continue=" + page.Continue
 	for _, path := range []string{old + settings, old + settings + "/settings", now + settings + exact, now + settings + watch, live + settings + exact, live + settings + watch, now + settings + next} {
 		f.gives(t, o.admin, path)
-		f.refuses(t, o.reader, path, http.StatusForbidden, "the namespace tenant that lives now began at")
+		f.refuses(t, o.reader, path, http.StatusForbidden, "the namespace tenant with this name began at")
 	}
 	f.gives(t, o.reader, now+settings)
 	f.gives(t, o.reader, live+settings)

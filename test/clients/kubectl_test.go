@@ -46,7 +46,7 @@ func TestKubectlSaysThatThePastIsReadOnlyAndItsIntentionIsNoted(t *testing.T) {
 			got := p.run(t, kubeconfig, strings.Fields(strings.ReplaceAll(command, "FILE", file))...)
 			require.Equal(t, 1, got.code, got.stdout+got.stderr)
 			require.Contains(t, got.stderr, "the past is read-only: this is cluster scene as it was at 2026-")
-			require.Contains(t, got.stderr, "; the intention was noted")
+			require.Contains(t, got.stderr, "; the intention was recorded")
 			noted := p.noted(t, before)
 			require.Len(t, noted, 1)
 			require.Equal(t, want, about(&noted[0]))
@@ -70,5 +70,5 @@ func TestKubectlSaysThatThePastIsReadOnlyAndItsIntentionIsNoted(t *testing.T) {
 		})
 	}
 	require.Equal(t, "yes\n", p.run(t, kubeconfig, "auth", "can-i", "get", "pods").stdout)
-	require.Empty(t, p.noted(t, before), "questions are no writes")
+	require.Empty(t, p.noted(t, before), "reviews are no writes")
 }

@@ -155,12 +155,12 @@ test("limits, names that are taken, and sessions of others are told in a sentenc
   await page.getByRole("alert").getByText("DNS label").waitFor();
   for (let i = 1; i < 8; i++) await ask("PUT", `/session/v1/more-${i}`, { at: broken });
   await make(page, "ninth");
-  await page.getByRole("alert").getByText("you have 8 sessions, and nobody has more").waitFor();
+  await page.getByRole("alert").getByText("you have 8 sessions, the most of a user").waitFor();
   await page.getByRole("button", { name: "End session more-1" }).click();
   await page.getByRole("button", { name: "End session more-1" }).waitFor({ state: "detached" });
   await made(page, "ninth");
   // On loopback all are one user, so that the server never says this here.
-  const no = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, reason: "Forbidden", message: 'it belongs to "carol": only who made it moves or ends it' };
+  const no = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, reason: "Forbidden", message: 'it belongs to "carol": only its owner can move or end it' };
   await page.route("**/session/v1/ninth?*", (route) => (route.request().method() === "PUT" ? route.fulfill({ status: 403, json: no }) : route.continue()));
   await back(page);
   await page.getByRole("alert").getByText("it belongs to").waitFor();

@@ -13,12 +13,12 @@ import (
 
 var (
 	day  = time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC) // a time of day
-	past = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) // what a clock shows then
+	past = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) // the time of a clock at day
 	at   = func(s float64) time.Time { return day.Add(time.Duration(s * float64(time.Second))) }
 	then = func(s float64) time.Time { return past.Add(time.Duration(s * float64(time.Second))) }
 )
 
-// faster is a clock at another speed.
+// faster returns a clock with another speed.
 func faster(t *testing.T, c clock.Clock, now time.Time, speed float64) clock.Clock {
 	t.Helper()
 	c, err := c.WithSpeed(now, speed)
@@ -50,7 +50,7 @@ func TestAClockShowsTheTimeItWasSetTo(t *testing.T) {
 	}
 }
 
-func TestASpeedThatAClockCannotHaveIsRefused(t *testing.T) {
+func TestAnInvalidSpeedIsRefused(t *testing.T) {
 	c := clock.New(past).Play(at(0))
 	for _, speed := range []float64{0, -1, 0.09, 1000.1, math.Inf(1), math.NaN()} {
 		same, err := c.WithSpeed(at(1), speed)
@@ -64,8 +64,8 @@ func TestCenturiesDoNotOverflow(t *testing.T) {
 	require.True(t, c.Time(day.AddDate(200, 0, 0)).After(past.AddDate(200, 0, 0)))
 }
 
-// TestNoChangeButASeekMovesTheTime does anything, in any order.
-func TestNoChangeButASeekMovesTheTime(t *testing.T) {
+// TestOnlyASeekMovesTheTime makes random changes in random order.
+func TestOnlyASeekMovesTheTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now := clock.New(past), day
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {

@@ -15,10 +15,10 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 )
 
-// aggregatedKind is what clients ask for to get all groups and resources in one answer.
+// aggregatedKind is the kind that clients request to get all groups and resources in one answer.
 var aggregatedKind = schema.GroupVersionKind{Group: "apidiscovery.k8s.io", Version: "v2", Kind: "APIGroupDiscoveryList"}
 
-// aggregatedType is the content type of that answer. Clients compare it.
+// aggregatedType is the content type of that answer. Clients compare it exactly.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // aggregated is a discovery document with all groups below one root.
@@ -33,10 +33,10 @@ func newAggregated(list *apidiscovery.APIGroupDiscoveryList) (*aggregated, error
 	return &aggregated{list: list, body: body, etag: strconv.Quote(hash(body))}, err
 }
 
-// hash is what the API server makes its ETags and the hashes of OpenAPI of.
+// hash computes a hash as the API server does for ETags and OpenAPI.
 func hash(body []byte) string { return fmt.Sprintf("%X", sha512.Sum512(body)) }
 
-// orElse answers with the document if that is asked for, else by other means.
+// orElse answers with the document if the client requests aggregated discovery, else with legacy.
 func (a *aggregated) orElse(legacy http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !wantsAggregated(r) {
@@ -53,18 +53,18 @@ func (a *aggregated) orElse(legacy http.HandlerFunc) http.HandlerFunc {
 		}
 		header.Set("Content-Type", aggregatedType)
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))
-		_, _ = w.Write(a.body) // A client that is gone needs no answer.
+		_, _ = w.Write(a.body) // The client may be gone.
 	}
 }
 
-// wantsAggregated says whether the Accept header has a clause for aggregated discovery as JSON.
+// wantsAggregated reports whether the Accept header requests aggregated discovery as JSON.
 func wantsAggregated(r *http.Request) bool {
 	accepted := []runtime.SerializerInfo{{MediaType: wire.JSON, MediaTypeType: "application", MediaTypeSubType: "json"}}
 	options, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), accepted, onlyAggregated{})
 	return ok && options.Convert != nil
 }
 
-// onlyAggregated implements negotiation.EndpointRestrictions: what else is asked for is passed over.
+// onlyAggregated implements negotiation.EndpointRestrictions: it accepts only aggregated discovery.
 type onlyAggregated struct{}
 
 func (onlyAggregated) AllowsMediaTypeTransform(_, _ string, kind *schema.GroupVersionKind) bool {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// health answers the health checks and each of their parts, or is nil. The record does not say how the server was; this program is well if
-// it answers.
+// health returns the handler of a health check or of one of its parts, nil for other paths. The record has no health of the
+// server. This program is healthy if it answers.
 func health(path string) http.HandlerFunc {
 	name, part, parted := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if name != "healthz" && name != "livez" && name != "readyz" || parted && part == "" {
@@ -22,6 +22,6 @@ func health(path string) http.HandlerFunc {
 		if r.URL.Query().Has("verbose") && !parted {
 			text = "[+]ping ok\n" + name + " check passed\n"
 		}
-		_, _ = io.WriteString(w, text) // A client that is gone needs no answer.
+		_, _ = io.WriteString(w, text) // The client may be gone.
 	}
 }

@@ -16,7 +16,7 @@ import (
 // serveLegacyVersions answers /api.
 func (s *Server) serveLegacyVersions(w http.ResponseWriter, r *http.Request) {
 	versions := &metav1.APIVersions{
-		TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"}, // no version, since 1.1 of Kubernetes had none
+		TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"}, // no version, because Kubernetes 1.1 had none
 		Versions:                   []string{},
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
 	}
@@ -82,7 +82,8 @@ func (a *aggregated) group(name string) (apidiscovery.APIGroupDiscovery, bool) {
 	return apidiscovery.APIGroupDiscovery{}, false
 }
 
-// builtIn says whether the group is the server's own, not of custom resources: kinds of those are said with their group.
+// builtIn reports whether the group is built into the server, and not made of custom resources. Only kinds of custom
+// resources have their group.
 func builtIn(group apidiscovery.APIGroupDiscovery) bool {
 	for _, version := range group.Versions {
 		for _, r := range version.Resources {
@@ -111,7 +112,7 @@ func legacyResources(group string, version apidiscovery.APIVersionDiscovery) *me
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: []metav1.APIResource{},
 	}
 	if group == "" {
-		list.APIVersion = "" // since 1.1 of Kubernetes had none
+		list.APIVersion = "" // because Kubernetes 1.1 had none
 	}
 	for _, r := range version.Resources {
 		if !named(r) {
@@ -132,7 +133,7 @@ func legacyResources(group string, version apidiscovery.APIVersionDiscovery) *me
 	return list
 }
 
-// foreign is the group and version of a kind that has others than its resource.
+// foreign returns the group and version of a kind if they differ from those of its resource, else "".
 func foreign(gv schema.GroupVersion, of *metav1.GroupVersionKind) (group, version string) {
 	if kind := kindOf(gv, of); kind.GroupVersion() != gv {
 		return kind.Group, kind.Version

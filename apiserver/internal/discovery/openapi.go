@@ -19,14 +19,14 @@ import (
 
 const (
 	openAPIRoot = "/openapi/v3"
-	private     = "no-cache, private" // of what has no hash in its address
+	private     = "no-cache, private" // for answers without a hash in their address
 )
 
 // openAPI serves the documents of OpenAPI v3 that an index names.
 type openAPI struct {
 	source Source
 	at     time.Time
-	index  []byte    // nil if it is not on record
+	index  []byte    // nil if it is not recorded
 	seen   time.Time // when it was recorded
 	names  map[string]handler3.OpenAPIV3DiscoveryGroupVersion
 }
@@ -46,7 +46,7 @@ func newOpenAPI(ctx context.Context, source Source, at time.Time) (*openAPI, err
 		if err != nil {
 			return nil, fmt.Errorf("%s, address of %s in the index: %w", openAPIRoot, name, err)
 		}
-		// An extension API server may have another path for it. Clients keep a prefix only before openAPIRoot.
+		// An extension API server may use another path. Clients keep a prefix only before openAPIRoot.
 		address.Path = openAPIRoot + "/" + name
 		index.Paths[name] = handler3.OpenAPIV3DiscoveryGroupVersion{ServerRelativeURL: address.RequestURI()}
 	}
@@ -55,11 +55,11 @@ func newOpenAPI(ctx context.Context, source Source, at time.Time) (*openAPI, err
 	return o, err
 }
 
-// route is what answers at a path, or nil.
+// route returns the handler of a path, or nil.
 func (o *openAPI) route(path string) http.HandlerFunc {
 	if path == "/openapi/v2" {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			wire.Error(w, notOnRecord("OpenAPI v2 is not on record; ask for "+openAPIRoot))
+			wire.Error(w, notOnRecord("OpenAPI v2 is not on record; request "+openAPIRoot))
 		}
 	}
 	if path == openAPIRoot {
@@ -116,8 +116,9 @@ func (o *openAPI) serveNamed(w http.ResponseWriter, r *http.Request, name string
 	}
 }
 
-// withHash writes the headers of a document with a hash, or leads to it if another hash is asked for. A client keeps for a year what it got
-// under a hash. So the hash is made of the document, as the server makes it: that of a recorded index may be ahead.
+// withHash writes the headers of a document with a hash. If the client requests another hash, withHash redirects it to the
+// document's hash. A client caches an answer with a hash for a year. Therefore, withHash computes the hash from the
+// document, as the server does: the hash in a recorded index may be ahead of the document.
 func withHash(w http.ResponseWriter, r *http.Request, hash string) (redirected bool) {
 	header := w.Header()
 	header.Set("ETag", strconv.Quote(hash))
@@ -126,7 +127,7 @@ func withHash(w http.ResponseWriter, r *http.Request, hash string) (redirected b
 		return false
 	}
 	if asked != hash {
-		// Only the query: the client's address may have a prefix that was cut off.
+		// The redirect has only a query, because the client's address may have a prefix that was removed.
 		header.Set("Location", "?hash="+hash)
 		w.WriteHeader(http.StatusMovedPermanently)
 		return true

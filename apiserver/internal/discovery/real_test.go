@@ -28,12 +28,12 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// prefix is where the instant is served. Clients must keep it.
+// prefix is the root of the instant. Clients must keep it.
 const prefix = "/clusters/0b5a4d1c/at/seq:7"
 
 const openAPI = "/openapi/v3"
 
-// definitions are two custom resources of one group, one of them in two versions, and an API service that answers nobody.
+// definitions are two custom resources of one group, one of them in two versions, and an API service that never answers.
 const definitions = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -65,7 +65,7 @@ metadata: {name: v1beta1.metrics.k8s.io}
 spec: {group: metrics.k8s.io, version: v1beta1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: metrics-server, namespace: kube-system}}
 `
 
-// world is a real API server, and this package's on the documents that the recorder takes from it.
+// world is a real API server, and this package's server with the documents that the recorder fetches from it.
 type world struct {
 	plane    *controlplane.ControlPlane
 	client   *http.Client // of the real server; it follows no redirect
@@ -73,10 +73,10 @@ type world struct {
 	recorded *record
 
 	mu    sync.Mutex // protects asked
-	asked []string   // of ours: path and Accept header
+	asked []string   // requests to our server: path and Accept header
 }
 
-// TestOnARealServer holds what only a real API server can show; it is started once.
+// TestOnARealServer holds the tests that need a real API server, which is started once.
 func TestOnARealServer(t *testing.T) {
 	w := &world{plane: controlplane.ForTest(t, controlplane.Options{}), recorded: &record{documents: map[string]string{}}}
 	transport, err := rest.TransportFor(w.plane.Config())
@@ -88,15 +88,15 @@ func TestOnARealServer(t *testing.T) {
 	require.NoError(t, err)
 	w.serve(t, s)
 
-	t.Run("every path of discovery has the answer of the real server but for the documented changes", w.discovery)
-	t.Run("paths that are not served are refused as by the real server", w.refusals)
+	t.Run("every path of discovery has the answer of the real server, except for the documented changes", w.discovery)
+	t.Run("unserved paths are refused as by the real server", w.refusals)
 	t.Run("OpenAPI documents are the real ones, with their hashes", w.openAPI)
 	t.Run("client-go finds the same groups and resources, aggregated and legacy", w.clientGo)
 	t.Run("client-go reads OpenAPI behind the prefix", w.clientOpenAPI)
-	t.Run("kubectl lists resources, explains them and tells the version", w.realKubectl)
+	t.Run("kubectl lists resources, explains them and prints the version", w.realKubectl)
 }
 
-// inTheRecord leaves out what a recorder might.
+// inTheRecord reports whether the record has a resource. It omits some, as a recorder can.
 func inTheRecord(gr schema.GroupResource) bool {
 	return gr.Resource != "componentstatuses" && gr != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 }
@@ -116,7 +116,7 @@ func (w *world) kubectl(t *testing.T, input string, args ...string) string {
 	return string(out)
 }
 
-// record takes the documents as the recorder does, once the server has published the definitions and says the same twice.
+// record fetches the documents as the recorder does, once the server has published the definitions and repeats its answers.
 func (w *world) record(t *testing.T) {
 	config := rest.CopyConfig(w.plane.Config())
 	config.QPS = -1
@@ -136,7 +136,7 @@ func (w *world) record(t *testing.T) {
 	}, 5*time.Minute, 100*time.Millisecond)
 }
 
-// published says whether all that the server serves is in the documents.
+// published reports whether the documents contain everything that the server serves.
 func (w *world) published() bool {
 	documents := w.recorded.documents
 	groups, schema := documents["/apis"], documents[openAPI+"/apis/example.com/v1"]
@@ -144,7 +144,8 @@ func (w *world) published() bool {
 		documents[openAPI+"/apis/example.com/v1beta1"] != "" && documents[openAPI+"/apis/apps/v1"] != "" && documents[openAPI+"/api/v1"] != "" && w.hashed()
 }
 
-// hashed says whether the index has caught up with the documents: its hashes are theirs. Until then, the real server redirects, too.
+// hashed reports whether the index has caught up with the documents, so that it has their hashes. Until then, the real
+// server redirects, too.
 func (w *world) hashed() bool {
 	for path, body := range w.recorded.documents {
 		if strings.HasPrefix(path, openAPI+"/") && !strings.Contains(w.recorded.documents[openAPI], fmt.Sprintf("%X", sha512.Sum512([]byte(body)))) {
@@ -164,7 +165,7 @@ func (w *world) serve(t *testing.T, s *discovery.Server) {
 	t.Cleanup(w.ours.Close)
 }
 
-// requests are those to ours since they were asked for last.
+// requests returns the requests to our server since its last call.
 func (w *world) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +174,7 @@ func (w *world) requests() []string {
 	return asked
 }
 
-// both asks the real server and ours.
+// both asks the real server and our server.
 func (w *world) both(t *testing.T, method, path string, header ...string) (theirs, ours answer) {
 	t.Helper()
 	return w.ask(t, method, w.plane.Config().Host+path, header), w.ask(t, method, w.ours.URL+prefix+path, header)
@@ -223,7 +224,7 @@ func (w *world) discovery(t *testing.T) {
 	}
 }
 
-// anywhere takes the address of the server out of an answer of /api.
+// anywhere replaces the server's address in an answer of /api.
 func anywhere(answer any) any {
 	if addresses, ok := answer.(map[string]any)["serverAddressByClientCIDRs"].([]any); ok {
 		addresses[0].(map[string]any)["serverAddress"] = "here"
@@ -286,7 +287,7 @@ func changed(t *testing.T, text string) any {
 	return answer
 }
 
-// readable leaves the subresources that can be read, of the real server. Their names are members of that name.
+// readable returns the real server's subresources that clients can read. member is the member with their names.
 func readable(all []any, member string, recorded bool) []any {
 	left := []any{}
 	for _, s := range all {
@@ -300,7 +301,7 @@ func readable(all []any, member string, recorded bool) []any {
 	return left
 }
 
-// trim leaves the reading verbs of an entry of the real server.
+// trim removes the verbs that write from an entry of the real server.
 func trim(entry map[string]any, group, resource string) {
 	verbs := []any{}
 	for _, verb := range entry["verbs"].([]any) {
@@ -362,7 +363,7 @@ func (w *world) openAPI(t *testing.T) {
 	}
 }
 
-// config is how client-go reaches ours.
+// config returns the client-go configuration for our server.
 func (w *world) config() *rest.Config { return &rest.Config{Host: w.ours.URL + prefix, QPS: -1} }
 
 func (w *world) clientGo(t *testing.T) {
@@ -392,7 +393,7 @@ func (w *world) clientGo(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// kinds are the resources of discovery, without subresources.
+// kinds returns the resources of discovery, without subresources.
 func kinds(lists []*metav1.APIResourceList) []string {
 	var all []string
 	for _, list := range lists {

@@ -14,33 +14,33 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Resource is one that the server served at the instant, in one version.
+// A Resource is one version of a resource that the server served at the instant.
 type Resource struct {
 	schema.GroupVersionResource
 	Kind       schema.GroupVersionKind
 	Namespaced bool
 	Recorded   bool     // the record has its objects
-	Versions   []string // of the group, in which it was served, the preferred one first
+	Versions   []string // of the group, in which the server served it, the preferred one first
 
-	Subresources []string // that can be read
+	Subresources []string // only those that clients can read
 }
 
-// Resource finds a resource that was served at the instant, whether it is on record or not.
+// Resource finds a resource that the server served at the instant, recorded or not.
 func (s *Server) Resource(gvr schema.GroupVersionResource) (Resource, bool) {
 	r, ok := s.resources[gvr]
 	return r, ok
 }
 
-// reading are the verbs that the past allows.
+// reading are the verbs that are possible in the past.
 var reading = []string{"get", "list", "watch"}
 
-// subresources are the subresources made of the object itself: status is the object.
+// subresources are the subresources that the object itself contains: status is the object.
 var subresources = []string{"status", "scale"}
 
-// Readable reports whether a subresource can be read, if the server had it.
+// Readable reports whether clients can read a subresource, if the server had it.
 func Readable(subresource string) bool { return slices.Contains(subresources, subresource) }
 
-// readDiscovery gives aggregated discovery of /api and of /apis.
+// readDiscovery returns aggregated discovery of /api and of /apis.
 func readDiscovery(ctx context.Context, source Source, at time.Time) (core, groups *apidiscovery.APIGroupDiscoveryList, err error) {
 	if core, err = readAggregated(ctx, source, at, "/api"); err != nil {
 		return nil, nil, err
@@ -65,8 +65,8 @@ func readDiscovery(ctx context.Context, source Source, at time.Time) (core, grou
 	return core, groups, nil
 }
 
-// readAggregated reads one document; the list is empty if there is none, or if the server knew only the legacy form. That of v2beta1
-// is the same but for its name.
+// readAggregated reads one document. The list is empty if there is no document, or if the server knew only the legacy form.
+// The form of v2beta1 differs only in its name.
 func readAggregated(ctx context.Context, source Source, at time.Time, path string) (*apidiscovery.APIGroupDiscoveryList, error) {
 	list := &apidiscovery.APIGroupDiscoveryList{}
 	d, found, err := source.Document(ctx, at, path)
@@ -82,7 +82,7 @@ func readAggregated(ctx context.Context, source Source, at time.Time, path strin
 	return list, nil
 }
 
-// add adds a resource behind those of its group and version.
+// add adds a resource after the others of its group and version.
 func add(list *apidiscovery.APIGroupDiscoveryList, r history.Resource) {
 	g := slices.IndexFunc(list.Items, func(g apidiscovery.APIGroupDiscovery) bool { return g.Name == r.Group })
 	if g < 0 {
@@ -105,7 +105,7 @@ func add(list *apidiscovery.APIGroupDiscoveryList, r history.Resource) {
 	})
 }
 
-// trim leaves what can be asked of the past.
+// trim removes the verbs and subresources that are not possible in the past.
 func trim(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupResource) bool) {
 	for g := range list.Items {
 		group := &list.Items[g]
@@ -120,7 +120,7 @@ func trim(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupRe
 	}
 }
 
-// trimSubresources leaves the readable ones. Those of a resource that cannot be read are left out.
+// trimSubresources keeps only the readable subresources. If the resource itself cannot be read, it keeps none.
 func trimSubresources(all []apidiscovery.APISubresourceDiscovery, readable bool) (left []apidiscovery.APISubresourceDiscovery) {
 	for _, s := range all {
 		if readable && Readable(s.Subresource) && slices.Contains(s.Verbs, "get") && s.ResponseKind != nil {
@@ -160,12 +160,13 @@ func index(list *apidiscovery.APIGroupDiscoveryList, recorded func(schema.GroupR
 	}
 }
 
-// named says whether an entry is of a resource. The server makes one without a kind for subresources without a resource.
+// named reports whether an entry belongs to a resource. For subresources without a resource, the server makes an entry
+// without a kind.
 func named(r apidiscovery.APIResourceDiscovery) bool {
 	return r.ResponseKind != nil && r.ResponseKind.Kind != ""
 }
 
-// kindOf is what a resource's objects are. The server leaves out the group and version of built-in kinds.
+// kindOf returns the kind of a resource's objects. The server omits the group and version of built-in kinds.
 func kindOf(gv schema.GroupVersion, kind *metav1.GroupVersionKind) schema.GroupVersionKind {
 	if kind.Version == "" {
 		return gv.WithKind(kind.Kind)

@@ -15,11 +15,11 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Source is where the record of a cluster is read. history.Server is one.
+// Source reads the record of a cluster. history.Server implements it.
 type Source interface {
-	// Document gives what the API server said at a path.
+	// Document returns the API server's document at a path.
 	Document(ctx context.Context, at time.Time, path string) (d history.Document, found bool, err error)
-	// Discovery lists the resources that were served, for records without aggregated discovery.
+	// Discovery lists the resources that the server served, for records without aggregated discovery.
 	Discovery(ctx context.Context, at time.Time) ([]history.Resource, error)
 }
 
@@ -30,12 +30,12 @@ type Server struct {
 	core      *aggregated // /api
 	groups    *aggregated // /apis
 	resources map[schema.GroupVersionResource]Resource
-	version   []byte // nil if it is not on record
+	version   []byte // nil if it is not recorded
 	openAPI   *openAPI
 }
 
-// New reads what the server said at an instant; OpenAPI documents are read when they are asked for. recorded says which resources the
-// record has, of a pair of groups that serve the same objects (events) both.
+// New reads the server's documents at an instant. OpenAPI documents are read on request. recorded reports whether the
+// record has a resource. If two groups serve the same objects (events), it reports true for both.
 func New(ctx context.Context, source Source, at time.Time, recorded func(schema.GroupResource) bool) (*Server, error) {
 	s := &Server{source: source, at: at, resources: map[schema.GroupVersionResource]Resource{}}
 	core, groups, err := readDiscovery(ctx, source, at)
@@ -61,7 +61,7 @@ func New(ctx context.Context, source Source, at time.Time, recorded func(schema.
 	return s, err
 }
 
-// Handles says whether a path, without the prefix of the instant, is answered here.
+// Handles reports whether this server answers a path, without the prefix of the instant.
 func (s *Server) Handles(path string) bool { return s.route(path) != nil }
 
 // ServeHTTP implements http.Handler, for paths without the prefix of the instant.
@@ -77,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// route is what answers at a path, or nil.
+// route returns the handler of a path, or nil.
 func (s *Server) route(path string) http.HandlerFunc {
 	if answer := s.openAPI.route(path); answer != nil {
 		return answer
@@ -111,7 +111,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	wire.Body(w, http.StatusOK, s.version)
 }
 
-// notOnRecord is a 404 that says why.
+// notOnRecord returns a 404 with a reason.
 func notOnRecord(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message, Details: &metav1.StatusDetails{},

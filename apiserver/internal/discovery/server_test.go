@@ -68,7 +68,7 @@ func newServer(t *testing.T, documents map[string]string) *discovery.Server {
 	return s
 }
 
-// An answer is one that was read to its end.
+// An answer is a complete response.
 type answer struct {
 	code   int
 	header http.Header
@@ -85,7 +85,7 @@ func ask(h http.Handler, path string, header ...string) answer {
 	return answer{code: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
-// status is the Status of an answer that must be one.
+// status returns the Status of an answer, which must be one.
 func status(t *testing.T, a answer) metav1.Status {
 	t.Helper()
 	var s metav1.Status
@@ -95,7 +95,7 @@ func status(t *testing.T, a answer) metav1.Status {
 	return s
 }
 
-func TestOnlyReadingVerbsRemainAndNoneOfWhatTheRecordLacks(t *testing.T) {
+func TestOnlyReadingVerbsOfRecordedResourcesRemain(t *testing.T) {
 	s := newServer(t, map[string]string{"/api": core})
 	require.JSONEq(t, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","resources":[
 		{"resource":"pods","responseKind":{"group":"","version":"","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["get","list","watch"],"shortNames":["po"],
@@ -184,7 +184,7 @@ func TestDiscoveryOfTheBetaVersionIsServedAsTheStableOne(t *testing.T) {
 	require.JSONEq(t, group("example.com", "v1", widgets), ask(s, "/apis", "Accept", aggregated).body)
 }
 
-func TestStreamsStandInForDiscoveryThatIsNotOnRecord(t *testing.T) {
+func TestWithoutRecordedDiscoveryTheStreamsAreUsed(t *testing.T) {
 	source := &record{
 		documents: map[string]string{"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps"}]}`},
 		streams: []history.Resource{
@@ -203,10 +203,10 @@ func TestStreamsStandInForDiscoveryThatIsNotOnRecord(t *testing.T) {
 	require.JSONEq(t, `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[{"clientCIDR":"0.0.0.0/0","serverAddress":"example.com"}]}`, ask(s, "/api").body)
 }
 
-func TestADocumentThatIsNotOnRecordIsNamed(t *testing.T) {
+func TestTheErrorNamesAMissingDocument(t *testing.T) {
 	s := newServer(t, map[string]string{"/api": core})
 	for path, want := range map[string]string{
-		"/version": "the version of the API server is not on record", "/openapi/v3": "OpenAPI v3 is not on record at that instant", "/openapi/v2": "OpenAPI v2 is not on record; ask for /openapi/v3",
+		"/version": "the version of the API server is not on record", "/openapi/v3": "OpenAPI v3 is not on record at that instant", "/openapi/v2": "OpenAPI v2 is not on record; request /openapi/v3",
 	} {
 		require.True(t, s.Handles(path), path)
 		got := status(t, ask(s, path))
@@ -224,7 +224,7 @@ func TestAddressesInTheIndexOfOpenAPIKeepThePrefixOfTheURL(t *testing.T) {
 		"apis/plain/v1":{"serverRelativeURL":"/openapi/v3/apis/plain/v1"}}}`, ask(s, "/openapi/v3").body)
 }
 
-func TestAnIndexThatIsAheadOfItsDocumentLeadsToTheDocumentThatIsThere(t *testing.T) {
+func TestAHashOfALaterDocumentRedirectsToTheRecordedDocument(t *testing.T) {
 	s := newServer(t, map[string]string{
 		"/openapi/v3": `{"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=NEWER"}}}`, "/openapi/v3/api/v1": `{"openapi":"3.0.0"}`,
 	})
@@ -238,7 +238,7 @@ func TestAnIndexThatIsAheadOfItsDocumentLeadsToTheDocumentThatIsThere(t *testing
 	require.Equal(t, "?hash="+strings.Trim(there.header.Get("ETag"), `"`), ahead.header.Get("Location"))
 }
 
-func TestAVersionWhoseServerWasAwayIsUnavailableEvenIfItsResourcesAreKnown(t *testing.T) {
+func TestAVersionWhoseServerDidNotAnswerIsUnavailable(t *testing.T) {
 	stale := strings.Replace(group("metrics.k8s.io", "v1", widgets), "Current", "Stale", 1)
 	s := newServer(t, map[string]string{"/apis": stale})
 	require.JSONEq(t, stale, ask(s, "/apis", "Accept", aggregated).body)
@@ -257,7 +257,7 @@ func TestOddPathsAreNotHandled(t *testing.T) {
 	}
 }
 
-func TestAFailureOfTheDatabaseIsNoAnswer(t *testing.T) {
+func TestAFailureOfTheDatabaseIsAnError(t *testing.T) {
 	source := &record{documents: map[string]string{
 		"/api": core, "/openapi/v3": `{"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=AAA"}}}`, "/openapi/v3/api/v1": `{}`,
 	}}

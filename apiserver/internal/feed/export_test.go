@@ -1,6 +1,6 @@
 package feed
 
-// Kept is how many bytes the Feed keeps.
+// Kept returns how many bytes the Feed keeps.
 func (f *Feed) Kept() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,33 +10,33 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Record is what a Feed reads.
+// A Record is the source of a Feed.
 type Record struct {
 	Deltas  Deltas
 	Commits Commits
 }
 
-// Deltas give versions in the order of the record. *history.Record is one.
+// Deltas returns versions in the order of the record. *history.Record implements it.
 type Deltas interface {
 	Versions(ctx context.Context, q history.Query) iter.Seq2[history.Version, error]
 }
 
-// Commits say what lies between deltas. history.Commits are these.
+// Commits returns the commits and the ends of gaps between deltas. history.Commits implements it.
 type Commits interface {
 	BatchAt(ctx context.Context, seq int64) (int64, error)
 	Relists(ctx context.Context, after, upTo int64) ([]history.Relist, error)
 }
 
-// Why a Reader ends.
+// The errors with which a Reader ends.
 var (
 	ErrClosed   = errors.New("the feed is closed")
 	ErrBackward = errors.New("the clock went back")
-	ErrBehind   = errors.New("more deltas came than are kept for those who are behind")
+	ErrBehind   = errors.New("the reader is further behind than the deltas that the feed keeps")
 )
 
 // Options of a Feed.
 type Options struct {
-	Bytes int64 // of deltas that are kept; 0 means 16 MiB
+	Bytes int64 // bound of the kept deltas; 0 means 16 MiB
 }
 
 const defaultBytes = 16 << 20
@@ -44,16 +44,16 @@ const defaultBytes = 16 << 20
 // An Event is one delta, or the end of a gap.
 type Event struct {
 	history.Version
-	Err    error           // the delta cannot be folded
-	Relist *history.Relist // the end of a gap that a list closed, and no delta
+	Err    error           // set if the delta cannot be folded
+	Relist *history.Relist // set for the end of a gap that a list closed; then there is no delta
 	size   int64
 
 	mu   sync.Mutex // protects what follows
 	memo map[any]any
 }
 
-// Memo makes something of the Event, once for all Readers who ask with the same key. It should be no larger than the Version's Doc: the Feed
-// counts that twice.
+// Memo calls fresh once for all Readers that use the same key, and returns its result to each. The result should be no
+// larger than the Version's Doc, whose size the Feed counts twice.
 func (e *Event) Memo(key any, fresh func() any) any {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,16 +76,16 @@ type Feed struct {
 
 	mu      sync.Mutex // protects what follows
 	seq     int64
-	batch   int64 // last commit that belongs to seq; -1 if it is not known yet
+	batch   int64 // last commit that belongs to seq; -1 if it is unknown
 	backlog backlog
 	readers int
 	jumps   int // calls of SeekTo
-	backs   int // those that went back
+	backs   int // the jumps that went back
 	closed  bool
 	changed chan struct{} // closed and replaced when the Feed has moved
 }
 
-// New makes a Feed at seq 0. SeekTo brings it to where it begins.
+// New makes a Feed at seq 0. SeekTo moves it to its first seq.
 func New(record Record, o Options) *Feed {
 	if o.Bytes == 0 {
 		o.Bytes = defaultBytes
@@ -93,14 +93,14 @@ func New(record Record, o Options) *Feed {
 	return &Feed{record: record, batch: -1, backlog: backlog{most: o.Bytes}, changed: make(chan struct{})}
 }
 
-// Seq is up to where the Feed gives deltas.
+// Seq returns the seq up to which the Feed delivers deltas.
 func (f *Feed) Seq() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.seq
 }
 
-// Changed is closed when the Feed moves or ends. Ask for it before Seq, or before a Reader is read.
+// Changed returns a channel that is closed when the Feed moves or ends. Call it before Seq, and before a Reader reads.
 func (f *Feed) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,8 +117,9 @@ func (f *Feed) Close() {
 	}
 }
 
-// SeekTo jumps. Forward, Readers catch up from the record, at the pace of their callers. Backward, they end. ends is the last commit between the
-// delta and the next one that ended a gap, if the Feed comes to it, too; else 0.
+// SeekTo jumps to a seq. After a jump forward, Readers catch up from the record, at the pace of their callers. A jump
+// backward ends them. If the Feed also passes an end of a gap between the delta and the next one, ends is the last commit
+// that ended one; else 0.
 func (f *Feed) SeekTo(to, ends int64) {
 	f.moving.Lock()
 	defer f.moving.Unlock()
@@ -136,27 +137,27 @@ func (f *Feed) jump(to, ends int64) {
 	}
 	f.jumps++
 	if ends == 0 {
-		ends = -1 // It is found when a Reader needs it.
+		ends = -1 // It is looked up when a Reader needs it.
 	}
 	f.begin(to, ends)
 	f.wake()
 }
 
-// begin has the Feed keep the deltas after a seq. mu is held.
+// begin makes the Feed keep the deltas after a seq. mu is held.
 func (f *Feed) begin(seq, batch int64) {
 	f.backlog.begin(seq, batch)
 	f.seq, f.batch = seq, batch
 }
 
-// wake tells all who wait. mu is held.
+// wake wakes all callers that wait on Changed. mu is held.
 func (f *Feed) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// Advance moves the Feed to a later seq. It may also be the same one, if the end of a gap has come. It reads the deltas between
-// once, for all Readers. If they are more than half of the kept deltas, each Reader reads them by itself, as after SeekTo;
-// SeekTo explains ends. After an error the Feed is where it was.
+// Advance moves the Feed to a later seq. It may be the same seq if the end of a gap has come; SeekTo explains ends. It
+// reads the deltas in between once, for all Readers. If they are larger than half of the kept bytes, each Reader reads them
+// by itself, as after SeekTo. After an error, the Feed has not moved.
 func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	f.moving.Lock()
 	defer f.moving.Unlock()
@@ -189,7 +190,7 @@ func (f *Feed) Advance(ctx context.Context, to, ends int64) error {
 	return nil
 }
 
-// skip moves the Feed if nobody reads.
+// skip moves the Feed without reading deltas if it has no Reader.
 func (f *Feed) skip(to, batch int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +202,7 @@ func (f *Feed) skip(to, batch int64) bool {
 	return true
 }
 
-// place gives the Feed's seq, and the last commit that belongs to it.
+// place returns the Feed's seq, and the last commit that belongs to it.
 func (f *Feed) place(ctx context.Context) (seq, batch int64, err error) {
 	for {
 		f.mu.Lock()
@@ -225,7 +226,7 @@ func (f *Feed) place(ctx context.Context) (seq, batch int64, err error) {
 	}
 }
 
-// read gives the deltas after one seq and up to another. fits is false if it is too much.
+// read returns the deltas after seq, up to to. fits is false if they are too large.
 func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*Event, fits bool, err error) {
 	relists, err := f.record.Commits.Relists(ctx, batch, next)
 	if err != nil {
@@ -244,7 +245,7 @@ func (f *Feed) read(ctx context.Context, seq, to, batch, next int64) (events []*
 	return events, true, nil
 }
 
-// between gives deltas of the record, and among them the ends of gaps.
+// between returns deltas of the record, with the ends of gaps at their places.
 func between(ctx context.Context, deltas Deltas, q history.Query, relists []history.Relist) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		ends := func(before int64) bool {
@@ -271,7 +272,7 @@ func between(ctx context.Context, deltas Deltas, q history.Query, relists []hist
 	}
 }
 
-// eventBytes is what an Event takes beside its texts.
+// eventBytes is the memory of an Event without its texts.
 const eventBytes = 512
 
 // newEvent drops the parts that no watch needs.
@@ -280,7 +281,8 @@ func newEvent(v history.Version, err error) *Event {
 	return &Event{Version: v, Err: err, size: int64(2*len(v.Doc)+len(v.Before)) + eventBytes}
 }
 
-// place is the seq up to which all has been given with the Event, and the commit up to which the ends of gaps have.
+// place returns the seq up to which all deltas have been delivered with this Event, and the commit up to which the ends of
+// gaps have.
 func (e *Event) place(batch int64) (seq, ends int64) {
 	if e.Relist != nil {
 		return e.Relist.Seq, e.Relist.Batch
@@ -288,7 +290,7 @@ func (e *Event) place(batch int64) (seq, ends int64) {
 	return e.Seq, batch
 }
 
-// append adds what Advance has read.
+// append adds the events that Advance has read.
 func (f *Feed) append(events []*Event, to, batch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,17 +21,17 @@ var (
 	errAway  = errors.New("the database is away")
 )
 
-// A tape is a record in memory. Each delta is a commit of its own, with the number of its seq.
-type tape struct {
+// A memoryRecord is a record in memory. Each delta is its own commit, with its seq as number.
+type memoryRecord struct {
 	deltas   []history.Version
 	relists  []history.Relist
 	readings int
 	away     bool
-	wide     int64 // how many commits there are for each delta; 0 means 1
+	wide     int64 // commits for each delta; 0 means 1
 }
 
-// record adds deltas of a stream with texts of some size.
-func (t *tape) record(stream *history.Stream, count, size int) {
+// record adds deltas of a stream with texts of a size.
+func (t *memoryRecord) record(stream *history.Stream, count, size int) {
 	for range count {
 		v := history.Version{Doc: make(patch.Doc, size)}
 		v.Seq, v.Stream = int64(len(t.deltas)+1), stream
@@ -39,14 +39,14 @@ func (t *tape) record(stream *history.Stream, count, size int) {
 	}
 }
 
-func (t *tape) last() int64 { return int64(len(t.deltas)) }
+func (t *memoryRecord) last() int64 { return int64(len(t.deltas)) }
 
-// relist has a list close a gap of a stream with the last delta.
-func (t *tape) relist(stream *history.Stream) {
+// relist makes a list close a gap of a stream with the last delta.
+func (t *memoryRecord) relist(stream *history.Stream) {
 	t.relists = append(t.relists, history.Relist{Stream: stream.ID, Batch: t.last(), Seq: t.last()})
 }
 
-func (t *tape) Versions(_ context.Context, q history.Query) iter.Seq2[history.Version, error] {
+func (t *memoryRecord) Versions(_ context.Context, q history.Query) iter.Seq2[history.Version, error] {
 	t.readings++
 	return func(yield func(history.Version, error) bool) {
 		if t.away {
@@ -61,11 +61,11 @@ func (t *tape) Versions(_ context.Context, q history.Query) iter.Seq2[history.Ve
 	}
 }
 
-func (t *tape) BatchAt(_ context.Context, seq int64) (int64, error) {
+func (t *memoryRecord) BatchAt(_ context.Context, seq int64) (int64, error) {
 	return seq * max(t.wide, 1), nil
 }
 
-func (t *tape) Relists(_ context.Context, after, upTo int64) (found []history.Relist, err error) {
+func (t *memoryRecord) Relists(_ context.Context, after, upTo int64) (found []history.Relist, err error) {
 	for _, r := range t.relists {
 		if r.Batch > after && r.Batch <= upTo {
 			found = append(found, r)
@@ -74,7 +74,7 @@ func (t *tape) Relists(_ context.Context, after, upTo int64) (found []history.Re
 	return found, nil
 }
 
-// all gives what a Reader gives, until it has no more.
+// all returns everything that a Reader delivers, until it has no more.
 func all(t *testing.T, r *feed.Reader) (given []string, err error) {
 	t.Helper()
 	for more := true; more && err == nil; {
@@ -101,18 +101,18 @@ func reader(t *testing.T, f *feed.Feed, streams ...int32) *feed.Reader {
 	return r
 }
 
-func TestReadersThatHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
-	tape := &tape{}
-	tape.record(one, 5, 10)
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
+func TestJoinedReadersShareOneReadOfTheRecord(t *testing.T) {
+	source := &memoryRecord{}
+	source.record(one, 5, 10)
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{})
 	f.SeekTo(5, 0)
 	early, now := reader(t, f), reader(t, f)
 	early.Begin(2)
 	given, err := all(t, early)
 	require.NoError(t, err)
 	require.Equal(t, []string{"3", "4", "5"}, given)
-	before := tape.readings
-	tape.record(one, 2, 10)
+	before := source.readings
+	source.record(one, 2, 10)
 	require.NoError(t, f.Advance(t.Context(), 7, 0))
 	for _, r := range []*feed.Reader{early, now} {
 		given, err := all(t, r)
@@ -120,40 +120,40 @@ func TestReadersThatHaveCaughtUpShareOneReadingOfTheRecord(t *testing.T) {
 		require.Equal(t, []string{"6", "7"}, given)
 		require.EqualValues(t, 7, r.Seq())
 	}
-	require.Equal(t, before+1, tape.readings)
+	require.Equal(t, before+1, source.readings)
 }
 
 func TestAReaderThatFallsBehindTheBufferEnds(t *testing.T) {
-	tape := &tape{}
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 100_000})
+	source := &memoryRecord{}
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{Bytes: 100_000})
 	slow, fast, late := reader(t, f), reader(t, f), reader(t, f, 2)
 	for _, r := range []*feed.Reader{slow, fast} {
 		_, err := all(t, r)
 		require.NoError(t, err)
 	}
 	for range 20 {
-		tape.record(one, 1, 10_000)
-		require.NoError(t, f.Advance(t.Context(), tape.last(), 0))
+		source.record(one, 1, 10_000)
+		require.NoError(t, f.Advance(t.Context(), source.last(), 0))
 		_, err := all(t, fast)
 		require.NoError(t, err)
 	}
 	_, err := all(t, slow)
 	require.ErrorIs(t, err, feed.ErrBehind)
-	tape.record(two, 1, 10)
-	require.NoError(t, f.Advance(t.Context(), tape.last(), 0))
+	source.record(two, 1, 10)
+	require.NoError(t, f.Advance(t.Context(), source.last(), 0))
 	given, err := all(t, late)
-	require.NoError(t, err, "who has not caught up reads the record")
+	require.NoError(t, err, "a reader that has not caught up reads the record")
 	require.Equal(t, []string{"21"}, given)
 	require.LessOrEqual(t, f.Kept(), int64(100_000))
 }
 
-func TestAnAdvanceOfMoreThanIsKeptIsReadByEachAtItsPace(t *testing.T) {
-	tape := &tape{}
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 100_000})
+func TestAfterALargeAdvanceEachReaderReadsTheRecordAtItsPace(t *testing.T) {
+	source := &memoryRecord{}
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{Bytes: 100_000})
 	r := reader(t, f)
 	_, err := all(t, r)
 	require.NoError(t, err)
-	tape.record(one, 30, 10_000)
+	source.record(one, 30, 10_000)
 	require.NoError(t, f.Advance(t.Context(), 30, 0))
 	require.Zero(t, f.Kept())
 	given, err := all(t, r)
@@ -161,10 +161,10 @@ func TestAnAdvanceOfMoreThanIsKeptIsReadByEachAtItsPace(t *testing.T) {
 	require.Len(t, given, 30)
 }
 
-func TestASeekForwardIsABurstAndASeekBackwardEndsReaders(t *testing.T) {
-	tape := &tape{}
-	tape.record(one, 9, 10)
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
+func TestASeekForwardDeliversAllDeltasAndASeekBackwardEndsReaders(t *testing.T) {
+	source := &memoryRecord{}
+	source.record(one, 9, 10)
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{})
 	f.SeekTo(3, 0)
 	r := reader(t, f)
 	changed := f.Changed()
@@ -178,7 +178,7 @@ func TestASeekForwardIsABurstAndASeekBackwardEndsReaders(t *testing.T) {
 	require.ErrorIs(t, err, feed.ErrBackward)
 	f.SeekTo(9, 0)
 	_, err = all(t, r)
-	require.ErrorIs(t, err, feed.ErrBackward, "it stays so")
+	require.ErrorIs(t, err, feed.ErrBackward, "the error remains")
 	given, err = all(t, reader(t, f))
 	require.NoError(t, err)
 	require.Empty(t, given)
@@ -188,11 +188,11 @@ func TestASeekForwardIsABurstAndASeekBackwardEndsReaders(t *testing.T) {
 }
 
 func TestTheEndOfAGapComesInItsPlace(t *testing.T) {
-	tape := &tape{}
-	tape.record(one, 4, 10)
-	tape.relist(one)
-	tape.record(two, 3, 10)
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
+	source := &memoryRecord{}
+	source.record(one, 4, 10)
+	source.relist(one)
+	source.record(two, 3, 10)
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{})
 	f.SeekTo(2, 0)
 	r, other := reader(t, f), reader(t, f, 2)
 	require.NoError(t, f.Advance(t.Context(), 7, 0))
@@ -201,15 +201,15 @@ func TestTheEndOfAGapComesInItsPlace(t *testing.T) {
 	require.Equal(t, []string{"3", "4", "gap of 1", "5", "6", "7"}, given)
 	given, err = all(t, other)
 	require.NoError(t, err)
-	require.Equal(t, []string{"5", "6", "7"}, given, "it is no gap of another stream")
+	require.Equal(t, []string{"5", "6", "7"}, given, "another stream gets no end of the gap")
 }
 
-// TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed has commits beside those of the deltas: their numbers are a hundred times the seqs, and more.
+// TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed has additional commits between those of the deltas. Their numbers are at least a hundred times the seqs.
 func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
-	tape := &tape{wide: 100}
-	tape.record(one, 5, 10)
-	tape.relists = []history.Relist{{Stream: 1, Batch: 301, Seq: 3}, {Stream: 1, Batch: 302, Seq: 3}}
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
+	source := &memoryRecord{wide: 100}
+	source.record(one, 5, 10)
+	source.relists = []history.Relist{{Stream: 1, Batch: 301, Seq: 3}, {Stream: 1, Batch: 302, Seq: 3}}
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{})
 	f.SeekTo(2, 0)
 	r, slow := reader(t, f), reader(t, f)
 	require.NoError(t, f.Advance(t.Context(), 3, 0))
@@ -223,14 +223,14 @@ func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
 		given, err = all(t, r)
 		require.NoError(t, err)
 		require.Equal(t, []string{"gap of 1"}, given)
-		move() // It is there already.
+		move() // The Feed is already there.
 		given, err = all(t, r)
 		require.NoError(t, err)
 		require.Empty(t, given)
 	}
 	given, err = all(t, reader(t, f))
 	require.NoError(t, err)
-	require.Empty(t, given, "it was before")
+	require.Empty(t, given, "the gap ended before")
 	require.NoError(t, f.Advance(t.Context(), 5, 0))
 	for reader, want := range map[*feed.Reader][]string{r: {"4", "5"}, slow: {"3", "gap of 1", "gap of 1", "4", "5"}} {
 		given, err = all(t, reader)
@@ -239,14 +239,14 @@ func TestTheEndOfAGapWithoutDeltasComesWhenItIsPassed(t *testing.T) {
 	}
 }
 
-func TestAFeedThatCannotReadStaysWhereItIs(t *testing.T) {
-	tape := &tape{away: true}
-	f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{})
+func TestAFeedDoesNotMoveIfTheRecordCannotBeRead(t *testing.T) {
+	source := &memoryRecord{away: true}
+	f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{})
 	r := reader(t, f)
-	tape.record(one, 3, 10)
+	source.record(one, 3, 10)
 	require.ErrorIs(t, f.Advance(t.Context(), 3, 0), errAway)
 	require.Zero(t, f.Seq())
-	tape.away = false
+	source.away = false
 	require.NoError(t, f.Advance(t.Context(), 3, 0))
 	given, err := all(t, r)
 	require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestAFeedThatCannotReadStaysWhereItIs(t *testing.T) {
 	require.ErrorContains(t, f.Advance(t.Context(), 2, 0), "backward")
 }
 
-// follower is a Reader, with the deltas that it has given.
+// follower is a Reader with the deltas that it has delivered.
 type follower struct {
 	*feed.Reader
 	stream int32
@@ -262,42 +262,42 @@ type follower struct {
 	done   bool
 }
 
-func TestHoweverAFeedMovesEachDeltaIsGivenOnceAndInOrder(t *testing.T) {
+func TestEachDeltaIsDeliveredOnceAndInOrderWithAllMovesOfAFeed(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		tape := &tape{}
-		f := feed.New(feed.Record{Deltas: tape, Commits: tape}, feed.Options{Bytes: 40_000})
+		source := &memoryRecord{}
+		f := feed.New(feed.Record{Deltas: source, Commits: source}, feed.Options{Bytes: 40_000})
 		var followers []*follower
 		for range 400 {
 			switch random.IntN(6) {
 			case 0:
 				stream := int32(1 + random.IntN(2))
-				followers = append(followers, &follower{Reader: reader(t, f, stream), stream: stream, given: expected(tape, stream, f.Seq())})
+				followers = append(followers, &follower{Reader: reader(t, f, stream), stream: stream, given: expected(source, stream, f.Seq())})
 			case 1:
-				tape.record([]*history.Stream{one, two}[random.IntN(2)], 1+random.IntN(20), 1+random.IntN(3000))
+				source.record([]*history.Stream{one, two}[random.IntN(2)], 1+random.IntN(20), 1+random.IntN(3000))
 				if random.IntN(4) == 0 {
-					tape.relist(one)
+					source.relist(one)
 				}
 			case 2:
-				require.NoError(t, f.Advance(t.Context(), f.Seq()+random.Int64N(tape.last()-f.Seq()+1), 0))
+				require.NoError(t, f.Advance(t.Context(), f.Seq()+random.Int64N(source.last()-f.Seq()+1), 0))
 			case 3:
 				if random.IntN(4) == 0 {
-					f.SeekTo(f.Seq()+random.Int64N(tape.last()-f.Seq()+1), 0)
+					f.SeekTo(f.Seq()+random.Int64N(source.last()-f.Seq()+1), 0)
 				}
 			default:
 				if len(followers) > 0 {
-					followers[random.IntN(len(followers))].follow(t, tape, random.IntN(2) == 0)
+					followers[random.IntN(len(followers))].follow(t, source, random.IntN(2) == 0)
 				}
 			}
 		}
 		for _, r := range followers {
-			r.follow(t, tape, true)
+			r.follow(t, source, true)
 		}
 	}
 }
 
-// follow reads some of what there is, or the whole, and compares all that was given with the tape.
-func (r *follower) follow(t *testing.T, tape *tape, whole bool) {
+// follow reads some or all of the available events, and compares all delivered deltas with the record.
+func (r *follower) follow(t *testing.T, source *memoryRecord, whole bool) {
 	t.Helper()
 	if r.done {
 		return
@@ -314,13 +314,13 @@ func (r *follower) follow(t *testing.T, tape *tape, whole bool) {
 		return
 	}
 	require.NoError(t, err)
-	require.Equal(t, expected(tape, r.stream, r.Seq()), r.given)
+	require.Equal(t, expected(source, r.stream, r.Seq()), r.given)
 }
 
-// expected is what a Reader of a stream gives up to a seq.
-func expected(tape *tape, stream int32, upTo int64) (names []string) {
-	relists := tape.relists
-	for _, v := range tape.deltas[:upTo] {
+// expected returns what a Reader of a stream delivers up to a seq.
+func expected(source *memoryRecord, stream int32, upTo int64) (names []string) {
+	relists := source.relists
+	for _, v := range source.deltas[:upTo] {
 		if v.Stream.ID == stream {
 			names = append(names, fmt.Sprint(v.Seq))
 		}

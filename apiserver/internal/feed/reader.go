@@ -11,18 +11,18 @@ import (
 type Reader struct {
 	feed  *Feed
 	scope history.Scope
-	seq   int64 // up to which all was given
-	batch int64 // the last commit of which the ends of gaps were given
+	seq   int64 // all deltas up to this seq were delivered
+	batch int64 // the ends of gaps up to this commit were delivered
 
 	joined bool
-	next   int64 // number of the next event, once it has joined
+	next   int64 // number of the next event, once joined
 	jumps  int
 	backs  int
 	open   bool
 }
 
-// Reader makes a Reader of the deltas of a scope after where the Feed is. Each end of a gap that the Feed passes from now on is
-// given to it. Close frees it.
+// Reader makes a Reader of the deltas of a scope after the Feed's seq. It delivers each end of a gap that the Feed passes
+// from now on. Close releases it.
 func (f *Feed) Reader(ctx context.Context, scope history.Scope) (*Reader, error) {
 	for {
 		if _, _, err := f.place(ctx); err != nil {
@@ -34,7 +34,7 @@ func (f *Feed) Reader(ctx context.Context, scope history.Scope) (*Reader, error)
 	}
 }
 
-// reader makes a Reader, if the commit of the Feed's seq is known.
+// reader makes a Reader if the commit of the Feed's seq is known, else it returns nil.
 func (f *Feed) reader(scope history.Scope) *Reader {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,10 +45,10 @@ func (f *Feed) reader(scope history.Scope) *Reader {
 	return &Reader{feed: f, scope: scope, seq: f.seq, batch: f.batch, jumps: f.jumps, backs: f.backs, open: true}
 }
 
-// Begin has the Reader give the deltas after another seq, which must not be above the Feed's. It comes before the first Read.
+// Begin makes the Reader start after another seq, which must not be above the Feed's. Call it before the first Read.
 func (r *Reader) Begin(after int64) { r.seq = after }
 
-// Close lets the Feed forget the Reader.
+// Close removes the Reader from the Feed.
 func (r *Reader) Close() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
@@ -58,14 +58,14 @@ func (r *Reader) Close() {
 	}
 }
 
-// Seq is up to which all was given.
+// Seq returns the seq up to which all deltas were delivered.
 func (r *Reader) Seq() int64 { return r.seq }
 
-// Joined reports whether the Reader has caught up: from then on it has to keep up.
+// Joined reports whether the Reader has caught up. From then on it must keep up.
 func (r *Reader) Joined() bool { return r.joined }
 
-// Read gives some of what there is now, by calls of take, whose error it returns. more says that there may be more already. Its own errors are
-// ErrClosed, ErrBackward and ErrBehind.
+// Read passes some of the available events to take, and returns the error of take. more reports whether more events may be
+// available. Its own errors are ErrClosed, ErrBackward and ErrBehind.
 func (r *Reader) Read(ctx context.Context, take func(*Event) error) (more bool, err error) {
 	events, to, more, err := r.look()
 	if err != nil {
@@ -82,13 +82,14 @@ func (r *Reader) Read(ctx context.Context, take func(*Event) error) (more bool, 
 	return more, nil
 }
 
-// burstShare is how much of what is kept a Reader holds at a time: one part of 64.
+// burstShare bounds the events that a Reader holds at a time: one 64th of the kept bytes.
 const burstShare = 64
 
-// A target is up to where a Reader has to read the record.
-type target struct{ seq, batch int64 } // batch is -1 if it is not known
+// A target is the place up to which a Reader must read the record.
+type target struct{ seq, batch int64 } // batch is -1 if it is unknown
 
-// look gives the next events that are kept. A Reader that has not joined has to read the record up to a target.
+// look returns the next kept events. For a Reader that has not joined, it returns the target up to which the Reader must
+// read the record.
 func (r *Reader) look() (events []*Event, to target, more bool, err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -115,7 +116,7 @@ func (r *Reader) look() (events []*Event, to target, more bool, err error) {
 	return events, to, more, nil
 }
 
-// ended says why the Reader gives nothing more. The Feed's mu is held.
+// ended returns why the Reader has ended. The Feed's mu is held.
 func (r *Reader) ended() error {
 	switch {
 	case r.feed.closed:
@@ -126,7 +127,7 @@ func (r *Reader) ended() error {
 	return nil
 }
 
-// burst takes some events of the scope. The Feed's mu is held.
+// burst returns the next events of the scope, up to its share of bytes. The Feed's mu is held.
 func (r *Reader) burst() (events []*Event) {
 	kept := &r.feed.backlog
 	size := int64(0)
@@ -184,7 +185,7 @@ func (r *Reader) stillOpen() error {
 	return r.ended()
 }
 
-// know notes which commit belongs to the Feed's seq, if that is still the same.
+// know notes the commit of the Feed's seq, unless the Feed has moved.
 func (f *Feed) know(seq, batch int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

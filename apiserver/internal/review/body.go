@@ -17,10 +17,11 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 )
 
-// maxBody is the largest body that is read. A review has a few hundred bytes.
+// maxBody bounds a body. A review has a few hundred bytes.
 const maxBody = 1 << 20
 
-// decode reads the body into an object of the kind's internal version. It refuses what a real server refuses, with the same texts.
+// decode reads the body into an object of the kind's internal version. It refuses the same bodies as a real server, with
+// the same texts.
 func decode(w http.ResponseWriter, r *http.Request, target target, into runtime.Object) (runtime.Object, error) {
 	serializer, err := negotiation.NegotiateInputSerializer(r, false, legacyscheme.Codecs)
 	if err != nil {
@@ -54,7 +55,7 @@ func decode(w http.ResponseWriter, r *http.Request, target target, into runtime.
 	return object, nil
 }
 
-// warn makes warnings of unknown and duplicate fields, and returns any other error.
+// warn adds a warning for each unknown or duplicate field, and returns any other error.
 func warn(w http.ResponseWriter, err error) error {
 	strict, ok := runtime.AsStrictDecodingError(err)
 	if !ok {
@@ -66,7 +67,7 @@ func warn(w http.ResponseWriter, err error) error {
 	return nil
 }
 
-// fieldValidation says what is done about unknown and duplicate fields of the body: Ignore, Warn or Strict.
+// fieldValidation returns how to handle unknown and duplicate fields of the body: Ignore, Warn or Strict.
 func fieldValidation(r *http.Request) (string, error) {
 	var options metav1.CreateOptions
 	if err := metainternalscheme.ParameterCodec.DecodeParameters(r.URL.Query(), metav1.SchemeGroupVersion, &options); err != nil {
@@ -88,7 +89,7 @@ func undecodable(err error, kind string, gvk *schema.GroupVersionKind, body []by
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, begin(body)))
 }
 
-// begin is the begin of a body, in hexadecimal unless it looks like JSON.
+// begin returns the first bytes of a body, in hexadecimal unless it looks like JSON.
 func begin(body []byte) string {
 	const most = 30
 	if len(body) == 0 {

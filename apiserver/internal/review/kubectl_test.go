@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubectl compares what kubectl prints of both servers.
+// kubectl compares kubectl's output for both servers.
 func (p *pair) kubectl(t *testing.T) {
 	theirs, err := p.plane.Kubeconfig()
 	require.NoError(t, err)

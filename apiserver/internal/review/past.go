@@ -12,7 +12,7 @@ import (
 
 const onlyRBAC = "only RBAC is on record; webhooks, the Node authorizer and the privileges of system:masters are not"
 
-// past answers what a subject could do in the cluster at the instant, from the RBAC objects on record.
+// past answers what a subject could do in the cluster at the instant, from the recorded RBAC objects.
 type past struct {
 	policy  *policy
 	rbac    *rbac.RBACAuthorizer
@@ -26,7 +26,7 @@ func newPast(objects Objects) *past {
 
 func (p *past) failure() error { return p.policy.failed }
 
-// warning is for a yes: kubectl auth can-i prints the reason of a no only.
+// warning is for a yes, because kubectl auth can-i prints the reason only for a no.
 func (p *past) warning() string {
 	if p.allowed {
 		return onlyRBAC
@@ -41,13 +41,14 @@ func (p *past) Authorize(ctx context.Context, a authorizer.Attributes) (authoriz
 	return decision, sentences(reason, onlyRBAC), p.incomplete("", err)
 }
 
-// RulesFor implements authorizer.RuleResolver. The list is always incomplete: other authorizers may have had rules of their own.
+// RulesFor implements authorizer.RuleResolver. The list is always incomplete, because other authorizers may have had their
+// own rules.
 func (p *past) RulesFor(ctx context.Context, subject user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	resources, paths, _, err := p.rbac.RulesFor(ctx, subject, namespace)
 	return resources, paths, true, p.incomplete(onlyRBAC, err)
 }
 
-// incomplete is the evaluation error: what the answer lacks.
+// incomplete returns the evaluation error: what the answer does not cover.
 func (p *past) incomplete(first string, err error) error {
 	texts := append([]string{first}, p.policy.problems...)
 	if err != nil {

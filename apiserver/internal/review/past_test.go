@@ -68,13 +68,13 @@ func TestAnotherSubjectIsAnsweredFromTheRBACOnRecord(t *testing.T) {
 	no := authorizationv1.SubjectAccessReviewStatus{Reason: onlyRBAC}
 	bank := getDB
 	bank.Namespace = "bank"
-	require.Equal(t, no, w.canI(t, jane, bank), "a role counts in the namespace of its binding")
+	require.Equal(t, no, w.canI(t, jane, bank), "a role applies in the namespace of its binding")
 	require.Equal(t, no, w.canI(t, jane, listAll))
 	require.True(t, w.canI(t, rest.ImpersonationConfig{UserName: "jane", Groups: []string{"auditors"}}, listAll).Allowed)
 	require.True(t, w.canI(t, rest.ImpersonationConfig{UserName: "system:serviceaccount:shop:web"}, getDB).Allowed)
 	require.False(t, w.canI(t, rest.ImpersonationConfig{UserName: "system:serviceaccount:bank:web"}, getDB).Allowed)
 	masters := w.canI(t, rest.ImpersonationConfig{UserName: "root", Groups: []string{user.SystemPrivilegedGroup}}, listAll)
-	require.Equal(t, no, masters, "privileges that no binding gives are not on record")
+	require.Equal(t, no, masters, "the record has no privileges without a binding")
 }
 
 func TestARoleThatDoesNotExistIsNamedInTheReason(t *testing.T) {
@@ -114,7 +114,7 @@ func TestASubjectThatTheBodyNamesIsAnsweredFromTheRecord(t *testing.T) {
 	require.Equal(t, authorizationv1.SubjectAccessReviewStatus{Reason: onlyRBAC}, answer.Status)
 }
 
-func TestTheAskerNeedsTheRightToListRolesAndBindings(t *testing.T) {
+func TestTheCallerNeedsTheRightToListRolesAndBindings(t *testing.T) {
 	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
 		w := newWorld(t, policy)
 		w.refuse = func(a authorizer.Attributes) error {
@@ -137,7 +137,7 @@ func TestTheAskerNeedsTheRightToListRolesAndBindings(t *testing.T) {
 		_, err = asAda.LocalSubjectAccessReviews("shop").Create(t.Context(),
 			&authorizationv1.LocalSubjectAccessReview{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: spec}, metav1.CreateOptions{})
 		requireForbidden(t, err, resource)
-		require.Zero(t, w.reads, "nothing is read for one who may not ask")
+		require.Zero(t, w.reads, "nothing is read for a caller who may not ask")
 		for _, question := range w.questions() {
 			require.Regexp(t, "^ada ", question, "the right is the caller's, not the subject's")
 		}
@@ -150,13 +150,13 @@ func requireForbidden(t *testing.T, err error, resource string) {
 	require.EqualError(t, err, resource+`.rbac.authorization.k8s.io is forbidden: not yours to read`)
 }
 
-func TestRBACThatIsNotOnRecordIsAnEvaluationErrorAndANo(t *testing.T) {
+func TestMissingRBACObjectsAreAnEvaluationErrorAndADenial(t *testing.T) {
 	w := newWorld(t, policy)
 	delete(w.objects, "rolebindings")
 	require.Equal(t, authorizationv1.SubjectAccessReviewStatus{Reason: onlyRBAC,
 		EvaluationError: "rolebindings.rbac.authorization.k8s.io: not on record at this instant"}, w.canI(t, jane, getDB))
 	require.Equal(t, onlyRBAC+"; rolebindings.rbac.authorization.k8s.io: not on record at this instant", w.rules(t, jane, "shop").EvaluationError)
-	require.True(t, w.canI(t, rest.ImpersonationConfig{UserName: "jane", Groups: []string{"auditors"}}, listAll).Allowed, "what is on record still allows")
+	require.True(t, w.canI(t, rest.ImpersonationConfig{UserName: "jane", Groups: []string{"auditors"}}, listAll).Allowed, "recorded bindings still allow")
 
 	clear(w.objects)
 	require.Equal(t, authorizationv1.SubjectAccessReviewStatus{Reason: onlyRBAC,
@@ -164,7 +164,7 @@ func TestRBACThatIsNotOnRecordIsAnEvaluationErrorAndANo(t *testing.T) {
 		w.canI(t, jane, getDB))
 }
 
-func TestARecordThatCannotBeReadGivesAnErrorAndNoNo(t *testing.T) {
+func TestARecordThatCannotBeReadGivesAnErrorAndNoDenial(t *testing.T) {
 	w := newWorld(t, policy)
 	w.broken = errors.New("the database is away")
 	_, err := w.client(t, jane).AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
@@ -176,7 +176,7 @@ func TestARecordThatCannotBeReadGivesAnErrorAndNoNo(t *testing.T) {
 	require.True(t, apierrors.IsServiceUnavailable(err), "a Status keeps its reason: %v", err)
 }
 
-func TestAnObjectThatCannotBeDecodedIsNamedAndTheOthersCount(t *testing.T) {
+func TestAnObjectThatCannotBeDecodedIsNamedAndTheOthersApply(t *testing.T) {
 	w := newWorld(t, policy)
 	w.objects["rolebindings"] = append([]string{`{"subjects":7}`, `[]`}, w.objects["rolebindings"]...)
 	require.True(t, w.canI(t, jane, getDB).Allowed)
@@ -184,10 +184,10 @@ func TestAnObjectThatCannotBeDecodedIsNamedAndTheOthersCount(t *testing.T) {
 	require.Empty(t, status.EvaluationError, "a question about the whole cluster reads no role bindings")
 	other := getDB
 	other.Name = "other"
-	require.Contains(t, w.canI(t, jane, other).EvaluationError, `not every object could be decoded, the first of these is rolebindings "rolebindings0": `)
+	require.Contains(t, w.canI(t, jane, other).EvaluationError, `some objects could not be decoded; the first is rolebindings "rolebindings0": `)
 }
 
-func TestAYesComesWithAWarningSinceKubectlDoesNotPrintItsReason(t *testing.T) {
+func TestAPermissionHasAWarningBecauseKubectlDoesNotPrintItsReason(t *testing.T) {
 	w := newWorld(t, policy)
 	const path, kind = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":`
 	_, header, text := post(t, w.url+path, "application/json", kind+`{"verb":"get","resource":"secrets","name":"db","namespace":"shop"}}}`, "Impersonate-User", "jane")

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Objects are the objects of the instant.
+// Objects returns the objects of the instant.
 type Objects interface {
-	// Docs returns the objects of a resource as JSON, by their keys. The error is, or wraps, ErrNotRecorded for a resource that is not
-	// on record at the instant.
+	// Docs returns the objects of a resource as JSON, by their keys. If the resource was not recorded at the instant, the
+	// error is, or wraps, ErrNotRecorded.
 	Docs(ctx context.Context, resource schema.GroupResource) (iter.Seq2[string, []byte], error)
 }
 
-// ErrNotRecorded says that a resource is not on record at the instant.
+// ErrNotRecorded is returned if a resource was not recorded at the instant.
 var ErrNotRecorded = errors.New("not on record at this instant")
 
 const (
@@ -36,15 +36,15 @@ func rbacResources() []string {
 	return []string{clusterRoleBindings, clusterRoles, roleBindings, roles}
 }
 
-// policy is the RBAC of the instant, for the question of one request. A resource is read when it is first needed. It implements what
-// Kubernetes' RBAC authorizer reads from.
+// policy is the RBAC of the instant, for one request. It reads a resource on first use. Kubernetes' RBAC authorizer reads
+// from it.
 type policy struct {
 	objects             Objects
 	roles               table[rbacv1.Role]
 	roleBindings        table[rbacv1.RoleBinding]
 	clusterRoles        table[rbacv1.ClusterRole]
 	clusterRoleBindings table[rbacv1.ClusterRoleBinding]
-	problems            []string // what is missing
+	problems            []string // missing objects
 	damaged             bool     // an object could not be decoded
 	failed              error    // why the record could not be read
 }
@@ -86,7 +86,7 @@ func get[T any](t *table[T], singular string, name types.NamespacedName) (*T, er
 	return nil, apierrors.NewNotFound(rbacv1.Resource(singular), name.Name)
 }
 
-// load fills the table if it is not. The policy's problems then name objects that are missing.
+// load fills the table on first use. The policy's problems then name the missing objects.
 func load[T any, P interface {
 	*T
 	metav1.Object
@@ -122,10 +122,10 @@ func (p *policy) missing(resource string, err error) {
 	}
 }
 
-// undecodable notes the first such object. The record has none unless it was changed by hand.
+// undecodable notes the first object that could not be decoded. The record has such objects only after a manual change.
 func (p *policy) undecodable(resource, key string, err error) {
 	if !p.damaged {
 		p.damaged = true
-		p.problems = append(p.problems, fmt.Sprintf("not every object could be decoded, the first of these is %s %q: %v", resource, key, err))
+		p.problems = append(p.problems, fmt.Sprintf("some objects could not be decoded; the first is %s %q: %v", resource, key, err))
 	}
 }

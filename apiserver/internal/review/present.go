@@ -24,7 +24,7 @@ const (
 	reasonSubresource = "this server does not serve this subresource: read the object itself"
 )
 
-// present answers what the caller may do through this server, now.
+// present answers what the caller may do through this server now.
 type present struct {
 	authorize func(context.Context, authorizer.Attributes) error
 	failed    error
@@ -47,7 +47,7 @@ func (p *present) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 	return authorizer.DecisionAllow, reasonReadable, nil
 }
 
-// refused says why no user may do this through this server, or nothing if some may.
+// refused returns why this server allows something to no user, "" if it may allow it.
 func refused(a authorizer.Attributes) string {
 	instead := Instead(a.GetSubresource())
 	switch {
@@ -64,7 +64,7 @@ func refused(a authorizer.Attributes) string {
 	}
 }
 
-// ask returns why the caller may not, or nothing.
+// ask returns why the caller may not do something, "" if the caller may.
 func (p *present) ask(ctx context.Context, a authorizer.Attributes) string {
 	err := p.authorize(ctx, a)
 	if err == nil {
@@ -76,8 +76,8 @@ func (p *present) ask(ctx context.Context, a authorizer.Attributes) string {
 	return err.Error()
 }
 
-// RulesFor implements authorizer.RuleResolver. A user who may read only some resources gets an incomplete list, since Authorize
-// lists nothing.
+// RulesFor implements authorizer.RuleResolver. If a user may read only some resources, the list is incomplete, because
+// Authorize cannot list them.
 func (p *present) RulesFor(ctx context.Context, caller user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	var verbs []string
 	var incomplete error
@@ -86,7 +86,7 @@ func (p *present) RulesFor(ctx context.Context, caller user.Info, namespace stri
 		every := authorizer.AttributesRecord{User: caller, Verb: verb, Namespace: namespace, ResourceRequest: true,
 			APIGroup: rbacv1.APIGroupAll, APIVersion: "*", Resource: rbacv1.ResourceAll}
 		if no := p.ask(ctx, every); no != "" {
-			incomplete = fmt.Errorf("the caller may not %s every resource, and single ones are not listed here: ask for one (%s)", verb, no)
+			incomplete = fmt.Errorf("the caller may not %s every resource, and this list has no single resources: ask about one (%s)", verb, no)
 			continue
 		}
 		verbs = append(verbs, verb)
@@ -108,7 +108,7 @@ func readRule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}}
 }
 
-// reviewRule is about the questions that everybody may ask of themselves.
+// reviewRule covers the questions that all users may ask about themselves.
 func reviewRule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{authorizationv1.GroupName, authenticationv1.GroupName},
 		Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}}
@@ -119,7 +119,7 @@ func pathRule() rbacv1.PolicyRule {
 		"/livez", "/livez/*", "/openapi", "/openapi/*", "/readyz", "/readyz/*", "/version", "/version/"}}
 }
 
-// Instead says what the record has instead of a Pod's subresource that no record can serve. It returns nothing for any other.
+// Instead returns what to use instead of a Pod's subresource that no record can serve, "" for any other subresource.
 func Instead(subresource string) string {
 	switch strings.ToLower(subresource) {
 	case "log":

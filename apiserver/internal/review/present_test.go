@@ -33,7 +33,7 @@ func TestTheCallerMayReadAndNotWrite(t *testing.T) {
 	}
 	require.Equal(t, []string{"ada get deployments.apps in shop", "ada list deployments.apps in shop", "ada watch deployments.apps in shop"}, w.questions(),
 		"whether the caller may read is asked; writes are not")
-	require.Zero(t, w.reads, "what the caller may do now is not a question to the record")
+	require.Zero(t, w.reads, "the caller's present rights do not come from the record")
 }
 
 func TestSubresourcesAreDeniedWithWhatTheRecordHasInstead(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPathsAreAnsweredAsTheyAreServed(t *testing.T) {
 	require.Equal(t, []string{"ada get ./apis/apps/v1 in "}, w.questions())
 }
 
-func TestACallerWhoMayNotReadGetsANo(t *testing.T) {
+func TestACallerWhoMayNotReadIsDenied(t *testing.T) {
 	w := newWorld(t, "")
 	w.refuse = func(a authorizer.Attributes) error {
 		if a.GetResource() == "secrets" {
@@ -93,7 +93,7 @@ func TestACallerWhoMayNotReadGetsANo(t *testing.T) {
 	require.True(t, w.canI(t, nobody, authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}).Allowed)
 }
 
-func TestIfNobodyCanTellTheAnswerIsAnErrorAndNoNo(t *testing.T) {
+func TestAFailureOfAuthorizeIsAnErrorAndNoDenial(t *testing.T) {
 	w := newWorld(t, "")
 	w.refuse = func(authorizer.Attributes) error { return apierrors.NewServiceUnavailable("the live API is away") }
 	reviews := w.client(t, nobody).AuthorizationV1()
@@ -107,7 +107,7 @@ func TestIfNobodyCanTellTheAnswerIsAnErrorAndNoNo(t *testing.T) {
 	require.Zero(t, w.reads)
 }
 
-func TestWithoutAuthorizeNobodyMayRead(t *testing.T) {
+func TestWithoutAuthorizeEveryReadIsDenied(t *testing.T) {
 	w := newWorld(t, "")
 	w.serve(t, review.New(w, review.Options{}))
 	status := w.canI(t, nobody, authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"})
@@ -115,7 +115,7 @@ func TestWithoutAuthorizeNobodyMayRead(t *testing.T) {
 	require.Contains(t, status.Reason, "no authorization is set up")
 }
 
-func TestTheCallersRulesAreThoseOfTheServer(t *testing.T) {
+func TestTheCallersRulesListWhatTheServerAllows(t *testing.T) {
 	w := newWorld(t, "")
 	status := w.rules(t, nobody, "shop")
 	require.False(t, status.Incomplete)

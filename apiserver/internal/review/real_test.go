@@ -25,10 +25,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 )
 
-// patience bounds what must come, however busy the machine is.
+// patience bounds the wait for expected events, even on a busy machine.
 const patience = 5 * time.Minute
 
-// more is what the policy of the other tests does not have. The objects named last are the newest of their kind.
+// more adds objects to the policy of the other tests. The objects named last are the newest of their kind.
 const more = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -74,7 +74,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: last}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: last}]
 `
 
-// pair is a real API server, and a server of reviews that has the RBAC objects of the real one.
+// pair is a real API server, and a review server with its RBAC objects.
 type pair struct {
 	plane *controlplane.ControlPlane
 	admin kubernetes.Interface
@@ -120,7 +120,7 @@ func rbacPath(resource, namespace string) string {
 	return "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/" + resource
 }
 
-// awaitPolicy waits until the server's authorizer knows all objects: each of its informers gets those of one kind in their order.
+// awaitPolicy waits until the server's authorizer has all objects. Each informer receives the objects of one kind in order.
 func (p *pair) awaitPolicy(t *testing.T) {
 	t.Helper()
 	last := p.real(t, rest.ImpersonationConfig{UserName: "last"})
@@ -146,7 +146,7 @@ func (p *pair) list(t *testing.T, resource string) []string {
 	return docs
 }
 
-// serve answers reviews ourselves, and has the real server answer what else kubectl asks.
+// serve answers reviews with our server, and proxies kubectl's other requests to the real server.
 func (p *pair) serve(t *testing.T) {
 	t.Helper()
 	transport, err := rest.TransportFor(p.plane.Config())
@@ -166,7 +166,7 @@ func (p *pair) serve(t *testing.T) {
 	p.ours.url = listener.URL
 }
 
-// real is a client of the real server. A node's group is given: whether the server adds it depends on whom the user was before.
+// real returns a client of the real server. It sets a node's group, because the server adds it only for some impersonating users.
 func (p *pair) real(t *testing.T, as rest.ImpersonationConfig) kubernetes.Interface {
 	t.Helper()
 	if strings.HasPrefix(as.UserName, "system:node:") {
@@ -232,7 +232,7 @@ func (p *pair) mayASubject(t *testing.T) {
 				yes++
 			} else {
 				no++
-				reason := strings.TrimPrefix(want.Reason, "rbac: ") // the name of the authorizer among several
+				reason := strings.TrimPrefix(want.Reason, "rbac: ") // the prefix names the authorizer if there are several
 				require.Equal(t, strings.TrimPrefix(reason+"; "+onlyRBAC, "; "), got.Reason, "%s: %s", name, question.String())
 			}
 		}
@@ -336,7 +336,7 @@ func (p *pair) badInput(t *testing.T) {
 	}
 }
 
-// withoutManagers is an answer as a map, without the field managers that a real server adds to it, and without its reason.
+// withoutManagers returns an answer as a map, without the field managers that a real server adds, and without its reason.
 func withoutManagers(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var answer map[string]any

@@ -15,14 +15,14 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/wire"
 )
 
-// Options are what a Server asks of the API of the past.
+// Options connect a Server to the API of the past.
 type Options struct {
-	// Authorize returns nil if the user of the attributes may do through this API what they say. An error that is Forbidden
-	// (k8s.io/apimachinery/pkg/api/errors) is a no, and its text the reason. Any other error says that nobody can tell now.
-	// Without Authorize nobody may do anything.
+	// Authorize returns nil if the user of the attributes may do through this API what they describe. A Forbidden error
+	// (k8s.io/apimachinery/pkg/api/errors) denies it, and its text is the reason. Any other error means that Authorize
+	// cannot decide. Without Authorize, every request is denied.
 	Authorize func(context.Context, authorizer.Attributes) error
-	// Served reports whether the cluster's API server served a resource in a version at the instant. Without it, all are served that
-	// Kubernetes ever had.
+	// Served reports whether the cluster's API server served a resource in a version at the instant. Without it, the server
+	// handles reviews in all versions that Kubernetes has had.
 	Served func(schema.GroupVersionResource) bool
 }
 
@@ -30,9 +30,9 @@ type Options struct {
 type judge interface {
 	authorizer.UnconditionalAuthorizer
 	authorizer.RuleResolver
-	// failure is why no answer can be given.
+	// failure returns why there is no answer.
 	failure() error
-	// warning is what a person does not see in the answer.
+	// warning returns a limitation that kubectl does not print from the answer itself.
 	warning() string
 }
 
@@ -97,7 +97,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target target) (
 	return legacyscheme.Scheme.ConvertToVersion(answer, target.resource.GroupVersion())
 }
 
-// inNamespace gives the object the namespace of the path, as the create handler of a real server does.
+// inNamespace sets the object's namespace to that of the path, as the create handler of a real server does.
 func inNamespace(object runtime.Object, namespace string) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

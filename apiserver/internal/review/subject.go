@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// subject returns who answers the request's question, and a context whose user is the question's subject.
+// subject returns the judge of the request's question, and a context whose user is the subject of the question.
 func (s *Server) subject(r *http.Request, target target) (context.Context, judge, error) {
 	ctx := r.Context()
 	caller, ok := request.UserFrom(ctx)
@@ -45,7 +45,7 @@ func (s *Server) subject(r *http.Request, target target) (context.Context, judge
 	return ctx, newPast(s.objects), nil
 }
 
-// mayAsk returns nil if the caller may list all that answers about subjects of the cluster come from.
+// mayAsk returns nil if the caller may list all resources from which the server answers questions about other subjects.
 func (s *Server) mayAsk(ctx context.Context, caller user.Info) error {
 	for _, resource := range rbacResources() {
 		attributes := authorizer.AttributesRecord{User: caller, Verb: "list", ResourceRequest: true,
@@ -57,13 +57,13 @@ func (s *Server) mayAsk(ctx context.Context, caller user.Info) error {
 	return nil
 }
 
-// denyAll is the Authorize of a server that was given none.
+// denyAll is the Authorize of a server without one.
 func denyAll(_ context.Context, a authorizer.Attributes) error {
 	return apierrors.NewForbidden(rbacv1.Resource(a.GetResource()), a.GetName(), fmt.Errorf("no authorization is set up"))
 }
 
-// Impersonates reports whether the request asks to be taken as another user's. On anything but a review it must be refused: to ignore
-// the headers would give the caller's rights under another name.
+// Impersonates reports whether the request has Impersonate headers. The caller must refuse such a request unless it is a
+// review. If it ignored the headers, the client would get its own rights under another user's name.
 func Impersonates(r *http.Request) bool {
 	subject, err := impersonated(r.Header)
 	return subject != nil || err != nil
@@ -103,7 +103,7 @@ func impersonatedExtra(header http.Header) map[string][]string {
 	return extra
 }
 
-// addGroups adds the groups that a real server adds.
+// addGroups adds the same groups as a real server.
 func addGroups(subject *user.DefaultInfo) {
 	if len(subject.Groups) == 0 {
 		subject.Groups = ownGroups(subject.Name)
@@ -122,7 +122,7 @@ func addGroup(subject *user.DefaultInfo, group string) {
 	}
 }
 
-// ownGroups are the groups that follow from the name of a service account or a node.
+// ownGroups returns the groups that follow from the name of a service account or a node.
 func ownGroups(name string) []string {
 	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
 		return serviceaccount.MakeGroupNames(namespace)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/authentication/install" // its kinds go into the scheme
-	_ "k8s.io/kubernetes/pkg/apis/authorization/install"  // its kinds go into the scheme
+	_ "k8s.io/kubernetes/pkg/apis/authentication/install" // adds its kinds to the scheme
+	_ "k8s.io/kubernetes/pkg/apis/authorization/install"  // adds its kinds to the scheme
 	"k8s.io/kubernetes/pkg/registry/authentication/selfsubjectreview"
 	"k8s.io/kubernetes/pkg/registry/authorization/localsubjectaccessreview"
 	"k8s.io/kubernetes/pkg/registry/authorization/selfsubjectaccessreview"
@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/authorization/subjectaccessreview"
 )
 
-// storage is what answers a review in a real API server.
+// storage is the part of a real API server that answers a review.
 type storage interface {
 	New() runtime.Object
 	NamespaceScoped() bool
@@ -38,7 +38,7 @@ type target struct {
 	storage   func(judge) storage
 }
 
-// targetOf reads /apis/GROUP/VERSION/RESOURCE and /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE.
+// targetOf parses /apis/GROUP/VERSION/RESOURCE and /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE.
 func targetOf(r *http.Request) (target, bool) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	var namespace string
@@ -61,7 +61,7 @@ func targetOf(r *http.Request) (target, bool) {
 
 func (t target) gvk() schema.GroupVersionKind { return t.resource.GroupVersion().WithKind(t.kind) }
 
-// into puts into the context what the storage takes from it: the namespace, and the version for the validation.
+// into adds the values to the context that the storage reads: the namespace, and the version for the validation.
 func (t target) into(ctx context.Context) context.Context {
 	return request.WithRequestInfo(request.WithNamespace(ctx, t.namespace), &request.RequestInfo{
 		IsResourceRequest: true, Verb: "create", Namespace: t.namespace,

@@ -34,11 +34,11 @@ import (
 // ada is the caller of every request.
 var ada = &user.DefaultInfo{Name: "ada", UID: "7", Groups: []string{"auditors", user.AllAuthenticated}, Extra: map[string][]string{"team": {"red"}}}
 
-// world is a server of reviews with its objects, and what its Authorize says.
+// world is a review server with its objects and the answers of its Authorize.
 type world struct {
 	url     string
-	objects map[string][]string // JSON, by resource; one that is not here is not on record
-	broken  error               // of every read
+	objects map[string][]string // JSON, by resource; a missing resource is not recorded
+	broken  error               // returned by every read
 
 	refuse func(authorizer.Attributes) error
 
@@ -128,7 +128,7 @@ func (w *world) questions() []string {
 	return slices.Clone(w.asked)
 }
 
-// client speaks protobuf, as kubectl does, as the user if there is one.
+// client returns a client that speaks protobuf, as kubectl does, and impersonates the user if one is given.
 func (w *world) client(t *testing.T, as rest.ImpersonationConfig) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: w.url, Impersonate: as, QPS: -1, WarningHandler: rest.NoWarnings{},

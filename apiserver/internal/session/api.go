@@ -17,16 +17,16 @@ import (
 	"github.com/kuberewind/kuberewind/internal/jsonbody"
 )
 
-// Prefix is where the JSON API is served.
+// Prefix is the path of the JSON API.
 const Prefix = "/session/v1"
 
-// maxBody is more than any Change takes.
+// maxBody is larger than any valid Change.
 const maxBody = 64 << 10
 
-// Handles reports whether a path is of the JSON API.
+// Handles reports whether a path belongs to the JSON API.
 func Handles(path string) bool { return path == Prefix || strings.HasPrefix(path, Prefix+"/") }
 
-// ServeAPI answers a request of the JSON API. An error that it returns is the answer.
+// ServeAPI answers a request of the JSON API. If it returns an error, that error is the answer.
 func (r *Registry) ServeAPI(w http.ResponseWriter, request *http.Request) error {
 	name := strings.TrimPrefix(strings.TrimPrefix(request.URL.Path, Prefix), "/")
 	if name == "" {
@@ -48,10 +48,10 @@ func (r *Registry) ServeAPI(w http.ResponseWriter, request *http.Request) error 
 
 func validName(name string) error {
 	if name == Live {
-		return apierrors.NewBadRequest(`"live" is no name of a session: it is always at the end of the record, and nobody moves it; choose another name`)
+		return apierrors.NewBadRequest(`"live" is the fixed session at the end of the record and cannot be changed; choose another name`)
 	}
 	if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
-		return apierrors.NewBadRequest("the name of a session is a DNS label, such as night-1: " + faults[0])
+		return apierrors.NewBadRequest("the name of a session must be a DNS label, such as night-1: " + faults[0])
 	}
 	return nil
 }
@@ -87,10 +87,10 @@ func (r *Registry) serveState(w http.ResponseWriter, name string) error {
 	return s.answer(w, http.StatusOK, nil)
 }
 
-// answer gives the state, and counts as a request.
+// answer writes the state. It counts as a request.
 func (s *session) answer(w http.ResponseWriter, code int, notes []string) error {
-	if leave, ok := s.use.enter(); ok {
-		leave()
+	if exit, ok := s.use.enter(); ok {
+		exit()
 	}
 	state := s.state(time.Now())
 	state.Notes = notes
@@ -98,7 +98,7 @@ func (s *session) answer(w http.ResponseWriter, code int, notes []string) error 
 	return nil
 }
 
-// userOf is the user of a request. Without a listener that knows, all are one user.
+// userOf returns the user of a request. If the listener does not authenticate, all requests have the same user.
 func userOf(r *http.Request) string {
 	if caller, ok := request.UserFrom(r.Context()); ok {
 		return caller.GetName()
@@ -106,10 +106,10 @@ func userOf(r *http.Request) string {
 	return ""
 }
 
-// owned refuses who does not own a session.
+// owned refuses a user who does not own the session.
 func (s *session) owned(r *http.Request) error {
 	if user := userOf(r); user != s.owner {
-		return apierrors.NewForbidden(resource, s.name, fmt.Errorf("it belongs to %q: only who made it moves or ends it; make one of your own under another name", s.owner))
+		return apierrors.NewForbidden(resource, s.name, fmt.Errorf("it belongs to %q: only its owner can move or end it; create your own session with another name", s.owner))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (r *Registry) create(w http.ResponseWriter, request *http.Request, name str
 		return err
 	}
 	if change.At == nil {
-		return apierrors.NewBadRequest(fmt.Sprintf(`there is no session %q yet: say where a new one begins with "at", such as "-10m", "seq:123" or a time`, name))
+		return apierrors.NewBadRequest(fmt.Sprintf(`there is no session %q yet: say where it begins with "at", such as "-10m", "seq:123" or a time`, name))
 	}
 	at, err := find(request.Context(), r.clusters[uid], *change.At)
 	if err != nil {
@@ -164,14 +164,14 @@ func (r *Registry) create(w http.ResponseWriter, request *http.Request, name str
 	return s.answer(w, http.StatusCreated, at.notes)
 }
 
-// clusterOf is the cluster that a new session is of.
+// clusterOf returns the cluster of a new session.
 func (r *Registry) clusterOf(change *Change) (uid string, err error) {
 	served := slices.Sorted(maps.Keys(r.clusters))
 	if change.Cluster == nil && len(served) == 1 {
 		return served[0], nil
 	}
 	if change.Cluster == nil {
-		return "", apierrors.NewBadRequest(`several clusters are served: say which with "cluster": ` + strings.Join(served, ", "))
+		return "", apierrors.NewBadRequest(`several clusters are served: set "cluster" to one of ` + strings.Join(served, ", "))
 	}
 	if _, ok := r.clusters[*change.Cluster]; !ok {
 		return "", apierrors.NewBadRequest(fmt.Sprintf(`no cluster with UID %.60q is served here: "cluster" is one of %s`, *change.Cluster, strings.Join(served, ", ")))
@@ -184,13 +184,13 @@ func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *sessi
 		return err
 	}
 	if change.Cluster != nil && *change.Cluster != s.cluster {
-		return apierrors.NewBadRequest(fmt.Sprintf("session %s is of cluster %s, for good: end it first, or choose another name", s.name, s.cluster))
+		return apierrors.NewBadRequest(fmt.Sprintf("session %s belongs to cluster %s, which cannot be changed: end it first, or choose another name", s.name, s.cluster))
 	}
-	leave, ok := s.use.enter()
+	exit, ok := s.use.enter()
 	if !ok {
 		return r.notFound(s.name)
 	}
-	defer leave()
+	defer exit()
 	var at *place
 	var notes []string
 	if change.At != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Live is the name of the session that is always there. It is at the end of the record, and nobody moves it.
+// Live is the name of the session that always exists. It is at the end of the record, and cannot be moved.
 const Live = "live"
 
 const (
@@ -28,19 +28,20 @@ const (
 	mostOfUser   = 8
 )
 
-// A Record finds instants. *history.Record is one.
+// A Record resolves instants. *history.Record implements it.
 type Record interface {
 	Resolve(ctx context.Context, at history.Instant, scope history.Scope) (history.Point, error)
 	Extent(ctx context.Context) (history.Extent, error)
 }
 
-// A Timeline says when what was recorded. history.Timeline is one.
+// A Timeline returns the times of deltas and of ends of gaps. history.Timeline implements it.
 type Timeline interface {
 	Moments(ctx context.Context, after history.Moment, most int) ([]history.Moment, error)
 	EndedBy(ctx context.Context, seq int64, at time.Time) (batch int64, err error)
 }
 
-// A Root is an API whose instant moves. ends is the last commit after the delta that ended a gap, if the root comes to that, too; else 0.
+// A Root is an API whose instant moves. If the root also passes an end of a gap after the delta, ends is the last commit
+// that ended one; else 0.
 type Root interface {
 	Serve(w http.ResponseWriter, r *http.Request) error
 	Jump(to, ends int64)
@@ -50,11 +51,11 @@ type Root interface {
 	Close()    // open watches end
 }
 
-// A Cluster is one that has sessions.
+// A Cluster is a cluster with sessions.
 type Cluster struct {
 	Record   Record
 	Timeline Timeline
-	NewRoot  func() Root // Jump brings it to where it begins.
+	NewRoot  func() Root // Jump moves it to its first instant.
 }
 
 // A Registry holds the sessions of a server.
@@ -70,7 +71,7 @@ type Registry struct {
 	closed bool
 }
 
-// New makes a Registry without sessions. Close ends new ones.
+// New makes a Registry without sessions. Close ends all its sessions.
 func New(clusters map[string]Cluster, log *slog.Logger) *Registry {
 	r := &Registry{clusters: clusters, log: log, byName: map[string]*session{}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -86,25 +87,25 @@ func (r *Registry) Close() {
 	r.running.Wait()
 }
 
-// Serve answers a request of a session's root.
+// Serve answers a request to a session's root.
 func (r *Registry) Serve(w http.ResponseWriter, request *http.Request, cluster, name string) error {
 	if s := r.find(name); s != nil && s.cluster == cluster {
-		if leave, ok := s.use.enter(); ok {
-			defer leave()
+		if exit, ok := s.use.enter(); ok {
+			defer exit()
 			return s.steps.root.Serve(w, request)
 		}
 	}
-	// kubectl asks for discovery first, and shows no message of an answer to that. It shows warnings.
+	// kubectl requests discovery first, and does not print the message of that answer. It prints warnings.
 	wire.Warn(w, r.missing(name))
 	return apierrors.NewResourceExpired(r.missing(name))
 }
 
-// missing says how to make a session again.
+// missing returns the message for an unknown session: how to create it again.
 func (r *Registry) missing(name string) string {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		name = "NAME"
 	}
-	return fmt.Sprintf("there is no session %q: a session ends %d minutes after its last request, and when the server ends; \"replay session %s --at INSTANT\" makes it again",
+	return fmt.Sprintf("there is no session %q: a session ends %d minutes after its last request, and when the server ends; \"replay session %s --at INSTANT\" creates it again",
 		name, int(idleFor.Minutes()), name)
 }
 
@@ -114,7 +115,7 @@ func (r *Registry) find(name string) *session {
 	return r.byName[name]
 }
 
-// list gives all sessions, by name.
+// list returns all sessions, sorted by name.
 func (r *Registry) list() []*session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,15 +146,15 @@ func (r *Registry) make(name, owner, uid string, c clock.Clock, at *place) (*ses
 	return s, nil
 }
 
-// mayMake says why a session cannot be made. mu is held.
+// mayMake returns why a session cannot be made. mu is held.
 func (r *Registry) mayMake(name, owner string) error {
 	switch {
 	case r.closed:
-		return apierrors.NewServiceUnavailable("the server ends")
+		return apierrors.NewServiceUnavailable("the server is shutting down")
 	case r.byName[name] != nil:
-		return apierrors.NewConflict(resource, name, fmt.Errorf("another request made it just now: read it, and move it if it is yours"))
+		return apierrors.NewConflict(resource, name, fmt.Errorf("another request has just created it: read it, and move it if it is yours"))
 	case len(r.byName) >= mostSessions:
-		return tooMany("%d sessions are open, and a server has no more", mostSessions)
+		return tooMany("%d sessions are open, the most of a server", mostSessions)
 	}
 	own := 0
 	for _, s := range r.byName {
@@ -162,12 +163,12 @@ func (r *Registry) mayMake(name, owner string) error {
 		}
 	}
 	if own >= mostOfUser {
-		return tooMany("you have %d sessions, and nobody has more", mostOfUser)
+		return tooMany("you have %d sessions, the most of a user", mostOfUser)
 	}
 	return nil
 }
 
-// resource is what errors call a session.
+// resource is the name of a session in errors.
 var resource = schema.GroupResource{Resource: "sessions"}
 
 func tooMany(format string, n int) error {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// tickEvery is how often a clock that plays moves its root.
+	// tickEvery is how often a playing clock moves its root.
 	tickEvery = 100 * time.Millisecond
-	// lookEvery is how often it is looked whether the record has grown, and whether it is back.
+	// lookEvery is how often a session checks whether the record has grown, or can be read again.
 	lookEvery = 250 * time.Millisecond
 )
 
-// A session is one clock, and the root that follows it.
+// A session is a clock, and the root that follows it.
 type session struct {
 	name    string
 	cluster string // the UID
@@ -27,12 +27,12 @@ type session struct {
 	woken chan struct{} // the clock was set
 	stop  context.CancelFunc
 
-	moves chan struct{} // holds one while the root is moved; it protects the steps, whose past and root stay
+	moves chan struct{} // has one element while the root is moved; it protects the steps; their past and root never change
 	steps *steps
 
 	mu      sync.Mutex // protects what follows
 	clock   clock.Clock
-	reached time.Time // up to when all deltas were delivered
+	reached time.Time // all deltas up to this time were delivered
 	atEnd   bool
 	problem string
 }
@@ -57,7 +57,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// tick advances the root to where the clock is, and says when to look again.
+// tick advances the root to the time of the clock, and returns the delay until the next tick.
 func (s *session) tick(ctx context.Context) time.Duration {
 	if s.move(ctx) != nil {
 		return lookEvery
@@ -89,7 +89,7 @@ func (s *session) tick(ctx context.Context) time.Duration {
 	return tickEvery
 }
 
-// move waits for its turn to move the root.
+// move waits until no other call moves the root.
 func (s *session) move(ctx context.Context) error {
 	select {
 	case s.moves <- struct{}{}:
@@ -101,7 +101,7 @@ func (s *session) move(ctx context.Context) error {
 
 func (s *session) moved() { <-s.moves }
 
-// ends has the clock wait at the end of the record. mu is held.
+// ends makes the clock wait at the end of the record. mu is held.
 func (s *session) ends(shown, end time.Time) {
 	if end.Before(shown) {
 		shown = end
@@ -110,7 +110,7 @@ func (s *session) ends(shown, end time.Time) {
 	s.problem, s.atEnd, s.reached = "", true, shown
 }
 
-// fails has the clock stand still, and keeps why. mu is held.
+// fails stops the clock and keeps the reason. mu is held.
 func (s *session) fails(ctx context.Context, err error) {
 	s.steps.forget()
 	s.clock = s.clock.Seek(time.Now(), s.reached)
@@ -118,12 +118,12 @@ func (s *session) fails(ctx context.Context, err error) {
 		return
 	}
 	if s.problem == "" {
-		s.log.WarnContext(ctx, "a session cannot go on; it is tried again", "session", s.name, "error", err)
+		s.log.WarnContext(ctx, "advancing a session failed; will retry", "session", s.name, "error", err)
 	}
 	s.problem = err.Error()
 }
 
-// wake has the goroutine look at the clock.
+// wake makes the goroutine check the clock.
 func (s *session) wake() {
 	select {
 	case s.woken <- struct{}{}:

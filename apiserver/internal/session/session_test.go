@@ -21,19 +21,19 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// The record and the root are doubles: no real ones live in a bubble of testing/synctest, where half an hour takes no time. Tests over HTTP, in
-// the package apiserver, have real ones.
+// The record and the root are doubles, because real ones cannot run in a bubble of testing/synctest, where half an hour takes no time. Tests over HTTP, in
+// the package apiserver, use real ones.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var begin = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// record has deltas at seconds after begin: the delta with seq 1 is observed at the first.
+// record has deltas at seconds after begin: the delta with seq 1 was observed at the first one.
 type record struct {
 	mu      sync.Mutex
 	seconds []float64
 	end     float64
-	gap     history.Moment // when one ended, before all deltas that are not there yet
+	gap     history.Moment // the end of a gap, before all later deltas
 	err     error
 }
 
@@ -76,7 +76,7 @@ func (r *record) EndedBy(_ context.Context, seq int64, at time.Time) (int64, err
 func (r *record) Moments(_ context.Context, last history.Moment, most int) (found []history.Moment, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := last.Seq; i < int64(len(r.seconds)) && len(found) < min(most, 2); i++ { // two at once, so that there are several
+	for i := last.Seq; i < int64(len(r.seconds)) && len(found) < min(most, 2); i++ { // at most two at once, so that a session reads several times
 		found = append(found, history.Moment{Seq: i + 1, At: after(r.seconds[i])})
 	}
 	if r.gap.Batch > last.Batch && r.gap.Seq == last.Seq+int64(len(found)) {
@@ -85,19 +85,19 @@ func (r *record) Moments(_ context.Context, last history.Moment, most int) (foun
 	return found, r.err
 }
 
-// A step is when a root came to a seq, since the test began.
+// A step is the time at which a root reached a seq, since the test began.
 type step struct {
 	to    int64
 	after time.Duration
 }
 
-// root writes down how it was moved.
+// root records its moves.
 type root struct {
 	mu     sync.Mutex
 	began  time.Time
 	seq    int64
 	steps  []step
-	ended  []step // gaps, by their commits
+	ended  []step // ends of gaps, by their commits
 	closed bool
 }
 
@@ -149,7 +149,7 @@ func (r *root) Seq() int64 {
 	return r.seq
 }
 
-// A world has one cluster, c, of which each session has the same root.
+// A world has one cluster, c. All its sessions have the same root.
 type world struct {
 	*testing.T
 	*session.Registry
@@ -157,7 +157,7 @@ type world struct {
 	root   *root
 }
 
-// inWorld runs a test in a bubble, over deltas at some seconds after begin.
+// inWorld runs a test in a bubble, with deltas at some seconds after begin.
 func inWorld(t *testing.T, seconds []float64, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,13 +188,13 @@ func (w *world) set(body string) session.State {
 	return state
 }
 
-// pass lets time pass, and what is due then happen.
+// pass lets time pass, and waits until all due work is done.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-func TestDeltasComeAtTheirDistancesWhileAClockPlays(t *testing.T) {
+func TestDeltasComeAtTheirTimesWhileAClockPlays(t *testing.T) {
 	seconds := []float64{0, 0, 1, 1.05, 4, 4, 100}
 	for speed, times := range map[string]map[int64]time.Duration{
 		"1":   {2: 0, 3: 1 * time.Second, 4: 1050 * time.Millisecond, 6: 4 * time.Second, 7: 100 * time.Second},
@@ -233,7 +233,7 @@ func TestTheEndOfAGapWithoutDeltasIsPassedAtItsTime(t *testing.T) {
 	})
 }
 
-func TestAClockStandsUntilItPlaysAndAfterAPause(t *testing.T) {
+func TestAClockMovesOnlyWhileItPlays(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(w *world) {
 		state := w.set(`{"at": "seq:1"}`)
 		require.False(w, state.Playing)
@@ -255,7 +255,7 @@ func TestAClockStandsUntilItPlaysAndAfterAPause(t *testing.T) {
 	})
 }
 
-func TestASeekJumpsAndGoesOnPlaying(t *testing.T) {
+func TestASeekJumpsAndPlayingContinues(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true}`)
 		pass(1500 * time.Millisecond)
@@ -287,7 +287,7 @@ func TestAtTheEndAClockWaitsForTheRecord(t *testing.T) {
 	})
 }
 
-func TestAClockStandsStillWhileTheRecordCannotBeRead(t *testing.T) {
+func TestAClockStopsWhileTheRecordCannotBeRead(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 300}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true}`)
 		pass(1500 * time.Millisecond)
@@ -322,7 +322,7 @@ func TestASessionEndsHalfAnHourAfterItsLastRequest(t *testing.T) {
 				served <- w.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=1", nil), "c", "s")
 			}()
 			pass(24 * time.Hour)
-			w.set(`{"speed": 2}`) // An open watch keeps it, however long.
+			w.set(`{"speed": 2}`) // An open watch keeps the session for any time.
 			pass(31 * time.Minute)
 			cancel()
 			require.NoError(w, <-served)
@@ -333,7 +333,7 @@ func TestASessionEndsHalfAnHourAfterItsLastRequest(t *testing.T) {
 			_, err = w.ask(http.MethodGet, "")
 			require.ErrorContains(w, err, `a session ends 30 minutes after its last request`)
 			err = w.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(w.Context(), http.MethodGet, "/api", nil), "c", "s")
-			require.ErrorContains(w, err, `"replay session s --at INSTANT" makes it again`)
+			require.ErrorContains(w, err, `"replay session s --at INSTANT" creates it again`)
 		})
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// A Change is what a PUT asks for. A nil field stays.
+// A Change is the body of a PUT. A nil field does not change.
 type Change struct {
-	Cluster *string  `json:"cluster,omitempty"` // the UID; it may be left out if one cluster is served
+	Cluster *string  `json:"cluster,omitempty"` // the UID; optional if one cluster is served
 	At      *string  `json:"at,omitempty"`      // an instant as history.ParseInstant reads it
 	Playing *bool    `json:"playing,omitempty"`
 	Speed   *float64 `json:"speed,omitempty"`
 }
 
-// A place is an instant of the record, found.
+// A place is a resolved instant of the record.
 type place struct {
 	seq   int64
 	ends  int64 // the last commit after the delta that ended a gap by then; 0 if none did
@@ -28,7 +28,7 @@ type place struct {
 	notes []string
 }
 
-// find resolves an instant. Behind the end of the record, it is the end.
+// find resolves an instant. An instant after the end of the record resolves to the end.
 func find(ctx context.Context, past Cluster, text string) (*place, error) {
 	at, err := history.ParseInstant(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func unavailable(err error) error {
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("the record cannot be read now: %v", err))
 }
 
-// set changes the clock, and moves the root to a place if there is one.
+// set changes the clock, and moves the root to a place if to is not nil.
 func (s *session) set(ctx context.Context, change *Change, to *place) error {
 	if err := s.move(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *session) set(ctx context.Context, change *Change, to *place) error {
 	return nil
 }
 
-// setClock changes all or nothing.
+// setClock applies the whole change, or nothing.
 func (s *session) setClock(now time.Time, change *Change, to *place) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *session) setClock(now time.Time, change *Change, to *place) error {
 	return nil
 }
 
-// applied is a clock as the Change wants it. A clock that is stopped shows up to when all was delivered.
+// applied returns the clock after the Change. A paused clock shows the time up to which all deltas were delivered.
 func (change *Change) applied(c clock.Clock, now time.Time, to *place, reached time.Time) (_ clock.Clock, err error) {
 	if to != nil {
 		c = c.Seek(now, to.time)

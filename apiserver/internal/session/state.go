@@ -4,24 +4,24 @@ import (
 	"time"
 )
 
-// A State is what a session says of itself.
+// A State describes a session.
 type State struct {
 	Name    string    `json:"name"`
 	Cluster string    `json:"cluster"` // the UID
 	Path    string    `json:"path"`    // of the API root that follows the clock
 	Owner   string    `json:"owner,omitempty"`
-	Time    time.Time `json:"time"` // that the clock shows
-	Seq     int64     `json:"seq"`  // of which the root answers
+	Time    time.Time `json:"time"` // of the clock
+	Seq     int64     `json:"seq"`  // of the root's answers
 	Playing bool      `json:"playing"`
 	Speed   float64   `json:"speed"`
 	AtEnd   bool      `json:"atEnd"` // it plays, and waits for the record to grow
 	Watches int       `json:"watches"`
-	Expires time.Time `json:"expires,omitzero"` // if nobody uses it until then; zero while a request is open
+	Expires time.Time `json:"expires,omitzero"` // if there is no request until then; zero while a request is open
 	Problem string    `json:"problem,omitempty"`
-	Notes   []string  `json:"notes,omitempty"` // what an answer of the instant is to be taken with
+	Notes   []string  `json:"notes,omitempty"` // limitations of answers at this instant
 }
 
-// Path is the API root of a session.
+// Path returns the API root of a session.
 func Path(cluster, name string) string { return "/clusters/" + cluster + "/session/" + name }
 
 func (s *session) state(now time.Time) State {
@@ -32,7 +32,7 @@ func (s *session) state(now time.Time) State {
 		Name: s.name, Cluster: s.cluster, Path: Path(s.cluster, s.name), Owner: s.owner, Time: s.clock.Time(now).UTC(), Seq: seq, Playing: s.clock.Playing(),
 		Speed: s.clock.Speed(), AtEnd: s.atEnd, Watches: watches, Problem: s.problem,
 	}
-	if s.atEnd { // The clock waits there.
+	if s.atEnd { // The clock waits at the end.
 		state.Time = s.reached.UTC()
 	}
 	if expires := s.use.expires(); !expires.IsZero() {

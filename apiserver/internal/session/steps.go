@@ -7,30 +7,31 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// momentsRead is how many deltas a session knows the times of, and advances by, at once.
+// momentsRead is the most deltas whose times a session reads, and over which it advances, at once.
 const momentsRead = 1000
 
-// steps bring a root forward, delta by delta and end by end of gaps, as their time comes.
+// steps advance a root over deltas and ends of gaps when their time comes.
 type steps struct {
 	past     Cluster
 	root     Root
-	upcoming []history.Moment // the next ones, in order
-	passed   int64            // last commit that ended a gap without a delta, and that the root has come to
+	upcoming []history.Moment // the next steps, in order
+	passed   int64            // last commit that ended a gap without a delta, and that the root has passed
 }
 
-// jump brings the root to a place.
+// jump moves the root to a place.
 func (s *steps) jump(to *place) {
 	s.upcoming, s.passed = nil, to.ends
 	s.root.Jump(to.seq, to.ends)
 }
 
-// forget has the next ones read again.
+// forget makes advance read the next steps again.
 func (s *steps) forget() { s.upcoming = nil }
 
-// empty reports whether the next ones have to be read.
+// empty reports whether the next steps must be read.
 func (s *steps) empty() bool { return len(s.upcoming) == 0 }
 
-// advance brings the root to the last step whose time has come, and gives that. end is until when the record goes, if nothing comes any more.
+// advance moves the root to the last step whose time has come, and returns that step. If no steps follow, end is the end of
+// the record.
 func (s *steps) advance(ctx context.Context, shown time.Time) (to history.Moment, end time.Time, err error) {
 	if to, end, err = s.due(ctx, shown); err != nil || to.Seq == 0 {
 		return to, end, err
@@ -41,7 +42,8 @@ func (s *steps) advance(ctx context.Context, shown time.Time) (to history.Moment
 	return to, end, err
 }
 
-// due gives the last of the next deltas and ends of gaps whose time has come, if there is one. end is until when the record goes, if nothing comes any more.
+// due returns the last upcoming delta or end of a gap whose time has come, if there is one. If no steps follow, end is the
+// end of the record.
 func (s *steps) due(ctx context.Context, shown time.Time) (to history.Moment, end time.Time, err error) {
 	if len(s.upcoming) == 0 {
 		if s.upcoming, err = s.past.Timeline.Moments(ctx, history.Moment{Seq: s.root.Seq(), Batch: s.passed}, momentsRead); err != nil {

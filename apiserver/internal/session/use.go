@@ -8,10 +8,10 @@ import (
 // idleFor is how long a session lives after its last request.
 const idleFor = 30 * time.Minute
 
-// use counts the requests of a session, and ends it when there were none for long.
+// use counts the requests of a session, and ends the session after idleFor without requests.
 type use struct {
 	mu    sync.Mutex // protects what follows
-	open  int        // requests that are served
+	open  int        // requests in progress
 	last  time.Time
 	ended bool
 }
@@ -23,7 +23,7 @@ func (u *use) end() {
 	u.ended = true
 }
 
-// expired ends a session that nobody uses.
+// expired reports whether the session has ended. It ends an idle session.
 func (u *use) expired(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,8 +31,8 @@ func (u *use) expired(now time.Time) bool {
 	return u.ended
 }
 
-// enter counts a request until leave is called. ok is false if the session has ended.
-func (u *use) enter() (leave func(), ok bool) {
+// enter counts a request until the caller calls exit. ok is false if the session has ended.
+func (u *use) enter() (exit func(), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ended {
@@ -47,7 +47,7 @@ func (u *use) enter() (leave func(), ok bool) {
 	}, true
 }
 
-// left is how long the session lives if nobody uses it.
+// left returns how long the session lives without another request.
 func (u *use) left(now time.Time) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *use) left(now time.Time) time.Duration {
 	return max(idleFor-now.Sub(u.last), 0)
 }
 
-// expires is when the session ends if nobody uses it until then, zero while a request is open.
+// expires returns when the session ends without another request, zero while a request is open.
 func (u *use) expires() time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -11,25 +11,25 @@ import (
 	"github.com/kuberewind/kuberewind/history"
 )
 
-// Record is what a State is built from.
+// Record is the source of States.
 type Record interface {
 	Rebuild(ctx context.Context, p history.Point, scope history.Scope, o history.RebuildOptions, emit func(history.Object) error) (history.RebuildStats, error)
 	Versions(ctx context.Context, q history.Query) iter.Seq2[history.Version, error]
 }
 
-// An ID names a State.
+// An ID identifies a State.
 type ID struct {
 	Resource  schema.GroupResource
 	Namespace string // "" for all
 	Seq       int64
 	RV        string // "" for all deltas up to Seq
-	Version   int64  // of the record: it changes when days are dropped or values are erased
+	Version   int64  // of the record; it changes when days are dropped or values are erased
 }
 
 // A Cache holds the last used States.
 type Cache struct {
 	most   int64
-	ctx    context.Context // of the buildings
+	ctx    context.Context // of the builds
 	stop   context.CancelFunc
 	builds sync.WaitGroup
 
@@ -41,18 +41,18 @@ type Cache struct {
 
 type slot struct {
 	id    ID
-	ready chan struct{} // closed when state or err is there
+	ready chan struct{} // closed when state or err is set
 	state *State
 	err   error
 }
 
-// NewCache makes a Cache that keeps about so many bytes.
+// NewCache makes a Cache that keeps about most bytes.
 func NewCache(most int64) *Cache {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Cache{most: most, ctx: ctx, stop: stop, slots: map[ID]*list.Element{}, order: list.New()}
 }
 
-// Close ends the buildings, and waits for them. After it, nothing is built: a WebSocket may outlive its server.
+// Close ends the builds and waits for them. After Close, no build starts, because a WebSocket may outlive its server.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.stop()
@@ -60,7 +60,7 @@ func (c *Cache) Close() {
 	c.builds.Wait()
 }
 
-// Get gives a State that is kept, or has it built. An error is not kept. It is context.Canceled after Close.
+// Get returns a State from the Cache, or builds it. An error is not cached. After Close, the error is context.Canceled.
 func (c *Cache) Get(ctx context.Context, id ID, build func(context.Context) (*State, error)) (*State, error) {
 	s := c.slot(id, build)
 	select {
@@ -107,7 +107,7 @@ func (c *Cache) build(s *slot, build func(context.Context) (*State, error)) {
 	}
 }
 
-// drop takes a slot out. mu is held.
+// drop removes a slot. mu is held.
 func (c *Cache) drop(e *list.Element) {
 	s := c.order.Remove(e).(*slot)
 	delete(c.slots, s.id)
@@ -125,7 +125,7 @@ func (s *slot) done() bool {
 	}
 }
 
-// Kept gives a State that is kept, nil if it is not.
+// Kept returns a State from the Cache, nil if it is not there.
 func (c *Cache) Kept(id ID) *State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,8 @@ func (c *Cache) Kept(id ID) *State {
 	return e.Value.(*slot).state
 }
 
-// Before gives the newest State that is kept of the same objects at an earlier seq, and by all deltas up to it; nil if there is none.
+// Before returns the newest cached State of the same objects at the same or an earlier seq, nil if there is none. It
+// considers only States that include all deltas up to their seq.
 func (c *Cache) Before(id ID) (newest *State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver/internal/state"
 )
 
-func TestACacheThatIsClosedBuildsNothing(t *testing.T) {
+func TestAClosedCacheBuildsNothing(t *testing.T) {
 	c := state.NewCache(1000)
 	c.Close()
 	_, err := c.Get(t.Context(), state.ID{Seq: 1}, func(context.Context) (*state.State, error) {
@@ -21,14 +21,14 @@ func TestACacheThatIsClosedBuildsNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestACacheIsClosedWhileItIsAsked(t *testing.T) {
+func TestACacheCanBeClosedDuringRequests(t *testing.T) {
 	for range 100 {
 		c := state.NewCache(1000)
 		var asking sync.WaitGroup
 		for seq := range int64(4) {
 			asking.Go(func() {
 				_, err := c.Get(t.Context(), state.ID{Seq: seq}, func(ctx context.Context) (*state.State, error) {
-					<-ctx.Done() // as a rebuild that takes long
+					<-ctx.Done() // as a slow rebuild does
 					return nil, ctx.Err()
 				})
 				if !errors.Is(err, context.Canceled) {

@@ -16,15 +16,15 @@ import (
 // An Entry is one object.
 type Entry struct {
 	Namespace, Name string
-	APIVersion      string // of the text: what the recorder was served
+	APIVersion      string // of the text, as the API server sent it to the recorder
 	Body            []byte // the object's JSON without apiVersion and kind
 	id              int64
 }
 
-// Key is what lists are ordered by.
+// Key returns the sort key of lists.
 func (e *Entry) Key() string { return Key(e.Namespace, e.Name) }
 
-// Key is the place of an object in a list.
+// Key returns the sort key of an object in a list.
 func Key(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -32,13 +32,13 @@ func Key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Doc is the whole object, of the kind that the caller knows.
+// Doc returns the whole object. The caller knows its kind.
 func (e *Entry) Doc(kind string) []byte { return Whole(nil, e.APIVersion, kind, e.Body) }
 
 // Whole appends a body with its apiVersion and kind.
 func Whole(dst []byte, apiVersion, kind string, body []byte) []byte {
 	dst = append(dst, `{"kind":"`...)
-	dst = append(dst, kind...) // kinds and versions are words: they need no escape
+	dst = append(dst, kind...) // kinds and versions need no escaping
 	dst = append(dst, `","apiVersion":"`...)
 	dst = append(dst, apiVersion...)
 	dst = append(dst, '"')
@@ -48,22 +48,22 @@ func Whole(dst []byte, apiVersion, kind string, body []byte) []byte {
 	return append(dst, body[1:]...)
 }
 
-// A State is a resource at one point.
+// A State is a resource at one point of the record.
 type State struct {
-	Seq     int64    // the last delta that belongs to it
+	Seq     int64    // the last delta that it includes
 	Damaged []string // why objects are missing
 	entries []Entry
 	keys    []string // of entries
 	size    int64
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (s *State) Len() int { return len(s.entries) }
 
-// Size is how many bytes it takes, texts that it shares included.
+// Size returns its size in bytes, with the texts that it shares.
 func (s *State) Size() int64 { return s.size }
 
-// Get gives one object, nil if there is none.
+// Get returns one object, nil if it does not exist.
 func (s *State) Get(namespace, name string) *Entry {
 	if i, ok := slices.BinarySearch(s.keys, Key(namespace, name)); ok {
 		return &s.entries[i]
@@ -71,12 +71,12 @@ func (s *State) Get(namespace, name string) *Entry {
 	return nil
 }
 
-// Range gives the objects of a namespace ("" for all) from a key on ("" for the first), and how many they are.
+// Range returns the objects of a namespace ("" for all) from a key on ("" for the first).
 func (s *State) Range(namespace, from string) []Entry {
 	first, end := 0, len(s.entries)
 	if namespace != "" {
 		first, _ = slices.BinarySearch(s.keys, namespace+"/")
-		end, _ = slices.BinarySearch(s.keys, namespace+"0") // what follows '/'
+		end, _ = slices.BinarySearch(s.keys, namespace+"0") // '0' follows '/'
 	}
 	if from != "" {
 		start, _ := slices.BinarySearch(s.keys, from)
@@ -85,13 +85,13 @@ func (s *State) Range(namespace, from string) []Entry {
 	return s.entries[first:end]
 }
 
-// Prepare changes an object for those who read it. Its result must be canonical.
+// Prepare changes an object for its readers. Its result must be canonical.
 type Prepare func(patch.Doc) (patch.Doc, error)
 
 // Build reads a resource at a point.
 func Build(ctx context.Context, record Record, p history.Point, scope history.Scope, prepare Prepare) (*State, error) {
 	s := &State{Seq: p.Seq}
-	var mu sync.Mutex // protects s: objects come from several goroutines
+	var mu sync.Mutex // protects s: several goroutines emit objects
 	damaged := func(d *history.DamagedError) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -116,10 +116,10 @@ func Build(ctx context.Context, record Record, p history.Point, scope history.Sc
 	return s, nil
 }
 
-// Advance gives the State after some versions of the resource, the last of which has this seq. The error says that a version cannot be folded:
-// then the State has to be built.
+// Advance returns the State after some versions of the resource, of which the last has this seq. If it returns an error, a
+// version cannot be folded, and the caller must build the State.
 func (s *State) Advance(versions iter.Seq2[history.Version, error], seq int64, prepare Prepare) (*State, error) {
-	changed := map[string]*Entry{} // nil: it is gone
+	changed := map[string]*Entry{} // nil if it was deleted
 	for v, err := range versions {
 		if err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (s *State) at(changed map[string]*Entry, key string) *Entry {
 	return nil
 }
 
-// entryBytes is what an Entry takes beside its text and its key.
+// entryBytes is the memory of an Entry without its text and its key.
 const entryBytes = 128
 
 func (s *State) measure() {
@@ -187,7 +187,7 @@ func newEntry(namespace, name string, id int64, doc patch.Doc, prepare Prepare) 
 	return e, nil
 }
 
-// Split takes the apiVersion and the kind out of an object. The body is a copy.
+// Split separates the apiVersion from an object, and removes its kind. The body is a copy.
 func Split(doc patch.Doc) (apiVersion string, body []byte) {
 	body = append(make([]byte, 0, len(doc)), '{')
 	for key, value := range patch.Members(doc) {

@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// answerBytes are kept back, so that an error that comes early can still be an answer.
+// answerBytes are buffered, so that an early error can still replace the answer.
 const answerBytes = 64 << 10
 
-// An Answer is JSON that is written bit by bit.
+// An Answer is JSON that is written in parts.
 type Answer struct {
 	buffer  *bufio.Writer
 	headers *headers
 }
 
-// NewAnswer writes nothing yet.
+// NewAnswer makes an Answer. It writes nothing yet.
 func NewAnswer(w http.ResponseWriter) *Answer {
 	h := &headers{w: w}
 	return &Answer{buffer: bufio.NewWriterSize(h, answerBytes), headers: h}
@@ -23,10 +23,10 @@ func NewAnswer(w http.ResponseWriter) *Answer {
 // Write implements io.Writer.
 func (a *Answer) Write(p []byte) (int, error) { return a.buffer.Write(p) }
 
-// Begun reports whether something was sent: then no other answer can be given.
+// Begun reports whether a part of the answer was sent. Then no other answer is possible.
 func (a *Answer) Begun() bool { return a.headers.sent }
 
-// Close sends what was kept back.
+// Close sends the buffered rest.
 func (a *Answer) Close() error { return a.buffer.Flush() }
 
 // headers sends the headers before the first bytes.

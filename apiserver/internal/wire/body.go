@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ReadBody reads the body of a request. One that is larger than limit gets 413, as from an API server.
+// ReadBody reads the body of a request. If it is larger than limit, the error is a 413, as from an API server.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	var large *http.MaxBytesError

@@ -13,10 +13,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// miscellaneous is the code of a warning that is to be shown to a person (RFC 7234, 5.5.7).
+// miscellaneous is the code of a warning for people (RFC 7234, 5.5.7).
 const miscellaneous = 299
 
-// JSON is the content type of every body but a plain 404.
+// JSON is the content type of every body except a plain 404.
 const JSON = "application/json"
 
 // Value writes a value as JSON.
@@ -29,12 +29,12 @@ func Value(w http.ResponseWriter, code int, value any) {
 	Body(w, code, body)
 }
 
-// Body writes JSON that is ready. Clients may not keep it: RFC 9111 would else let them guess for how long.
+// Body writes encoded JSON. It forbids clients to cache the answer: otherwise RFC 9111 would let them choose a lifetime.
 func Body(w http.ResponseWriter, code int, body []byte) {
 	jsonHeader(w)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // A client that is gone needs no answer.
+	_, _ = w.Write(body) // The client may be gone.
 }
 
 func jsonHeader(w http.ResponseWriter) {
@@ -45,7 +45,7 @@ func jsonHeader(w http.ResponseWriter) {
 	}
 }
 
-// Status is what an error is to a client: its own metav1.Status if it has one, else 500 InternalError.
+// Status returns the Status of an error: its own metav1.Status if it has one, else 500 InternalError.
 func Status(err error) *metav1.Status {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
@@ -75,16 +75,16 @@ func Error(w http.ResponseWriter, err error) {
 	Value(w, int(status.Code), status)
 }
 
-// Unserved writes what an API server answers on a path that it does not serve.
+// Unserved writes an API server's answer for a path that it does not serve.
 func Unserved(w http.ResponseWriter) {
 	http.Error(w, "404 page not found", http.StatusNotFound)
 }
 
-// Warn adds a Warning header, which kubectl prints. It has to come before the answer.
+// Warn adds a Warning header, which kubectl prints. Call it before the answer is written.
 func Warn(w http.ResponseWriter, text string) {
 	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "\uFFFD")
 	header, err := utilnet.NewWarningHeader(miscellaneous, "-", text)
-	if err == nil { // else it has control characters, which no header may have
+	if err == nil { // otherwise the text has control characters, which are invalid in a header
 		w.Header().Add("Warning", header)
 	}
 }
