@@ -181,14 +181,14 @@ func TestAServerOnAPublicAddressNeedsAuthorization(t *testing.T) {
 	folders(t)
 	got := b.asked(t, "serve", "--listen", "0.0.0.0:6443")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "let the live cluster say who may read (--authorization live-self or live)")
+	require.Contains(t, got.err, "let the live cluster decide who may read (--authorization live-self or live)")
 	got = b.asked(t, "serve", "--allowed-hosts", "jump:443")
-	require.Contains(t, got.err, `--allowed-hosts "jump:443" is no name of a host`)
+	require.Contains(t, got.err, `--allowed-hosts "jump:443" is not a host name`)
 	t.Setenv("XDG_RUNTIME_DIR", "/proc/none")
 	t.Setenv("REPLAY_DATA_DIR", "/proc/none")
 	got = b.asked(t, "serve")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.err, "write the file by which other commands find the server")
+	require.Contains(t, got.err, "publish the address of the server for other commands")
 }
 
 func TestContradictoryFlagsOfASharedServerAreRejected(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// newCertificate makes a CA, and a certificate for names and addresses that is valid as long as the CA. Nobody keeps the CA's key. The keys are of an
-// elliptic curve: client-go's own function makes two of RSA, which takes a third of a second.
+// newCertificate makes a CA, and a certificate for names and addresses that is valid as long as the CA. The CA's key is
+// discarded. The keys use an elliptic curve: client-go's own function makes two RSA keys, which takes a third of a second.
 func newCertificate(hosts map[string]bool) (ca []byte, _ tls.Certificate, err error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,5 +51,5 @@ func sign(authority *x509.Certificate, by crypto.Signer, key crypto.PublicKey, h
 			c.DNSNames = append(c.DNSNames, host)
 		}
 	}
-	return x509.CreateCertificate(rand.Reader, c, authority, key, by) // It makes the serial number.
+	return x509.CreateCertificate(rand.Reader, c, authority, key, by) // CreateCertificate chooses the serial number.
 }

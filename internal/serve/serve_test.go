@@ -24,12 +24,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// TestMain lets net/http wait for clients whose requests it refused: it does so for half a second.
+// TestMain ignores the goroutines of net/http that wait half a second for clients whose requests it refused.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// start serves until the test ends, or until the function is called. The function gives what Serve gave.
+// start serves until the test ends, or until the returned function is called. That function returns the result of Serve.
 func start(t *testing.T, o serve.Options) (serve.Access, func() error) {
 	t.Helper()
 	if o.Address == "" {
@@ -52,7 +52,7 @@ func start(t *testing.T, o serve.Options) (serve.Access, func() error) {
 	return s.Access(), end
 }
 
-// client trusts the server's CA. It speaks HTTP/2 if it is asked to.
+// client trusts the server's CA. It speaks HTTP/2 if http2 is set.
 func client(t *testing.T, a serve.Access, http2 bool) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -65,7 +65,7 @@ func client(t *testing.T, a serve.Access, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// asking is a request with the token.
+// asking returns a request with the token.
 func asking(t *testing.T, a serve.Access, path string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL+path, nil)
@@ -74,7 +74,7 @@ func asking(t *testing.T, a serve.Access, path string) *http.Request {
 	return r
 }
 
-// get asks with the token, changed as the test likes.
+// get sends a request with the token, after the test's changes.
 func get(t *testing.T, a serve.Access, http2 bool, path string, change func(*http.Request)) (code int, body string) {
 	t.Helper()
 	r := asking(t, a, path)
@@ -95,7 +95,7 @@ var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %q", r.Proto, caller.GetName(), r.Header.Get("Authorization"))
 })
 
-func TestTheHandlerSeesWhoAsksAndNoToken(t *testing.T) {
+func TestTheHandlerSeesTheUserAndNoToken(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: hello})
 	for http2, proto := range map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"} {
 		_, body := get(t, access, http2, "/", asIs)
@@ -120,7 +120,7 @@ func TestEachRequestOfTheTableIsDenied(t *testing.T) {
 		"another token":             {header("Authorization", "Bearer "+strings.Repeat("A", len(access.Token))), 401, "token"},
 		"the begin of the token":    {header("Authorization", "Bearer "+access.Token[:10]), 401, "token"},
 		"a password":                {header("Authorization", "Basic "+access.Token), 401, "token"},
-		"another Host":              {host("evil.example:443"), 403, `"evil.example" is not served: if clients may call the server by this name, start replay serve with --allowed-hosts`},
+		"another Host":              {host("evil.example:443"), 403, `"evil.example" is not allowed: if clients may use this name for the server, start replay serve with --allowed-hosts`},
 		"a Host that begins alike":  {host("localhost.evil.example"), 403, "--allowed-hosts"},
 		"an address that is ours":   {host("192.168.0.1"), 403, "--allowed-hosts"},
 		"a foreign Origin":          {header("Origin", "https://evil.example"), 403, `"https://evil.example"`},
@@ -159,8 +159,9 @@ func TestEachRequestOfTheTableIsDenied(t *testing.T) {
 	}
 }
 
-// TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the Origin of its page, and adds the
-// token of the kubeconfig. It does so for a WebSocket of any page that finds it, too: such a page is of another host, or of none.
+// TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the
+// Origin of its page, and adds the token of the kubeconfig. It does the same for a WebSocket of any page that reaches it.
+// Such a page has another host, or none.
 func TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
 	passes, _ := start(t, serve.Options{PassedOn: true, AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
 	strict, _ := start(t, serve.Options{AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
@@ -220,7 +221,7 @@ func TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing
 	require.Equal(t, http.StatusForbidden, code, "another name of the host stays refused: %s", body)
 }
 
-func TestPlainHTTPIsAnsweredByASentence(t *testing.T) {
+func TestPlainHTTPGetsAnErrorThatNamesHTTPS(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: hello})
 	response, err := client(t, access, false).Get(strings.Replace(access.URL, "https", "http", 1))
 	require.NoError(t, err)
@@ -240,7 +241,7 @@ func TestACertificateOfAnotherServerIsNotTrusted(t *testing.T) {
 	require.ErrorAs(t, err, new(*tls.CertificateVerificationError))
 }
 
-func TestTheCertificateIsForEveryNameThatIsAllowed(t *testing.T) {
+func TestTheCertificateCoversEveryAllowedName(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: hello, AllowedHosts: []string{"jump.example.com", "10.0.0.1"}})
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(access.CA))
@@ -258,13 +259,13 @@ func TestTheCertificateIsForEveryNameThatIsAllowed(t *testing.T) {
 func TestOnlyLoopbackListens(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "10.0.0.1:6443"} {
 		_, err := serve.Listen(serve.Options{Address: address, Handler: hello})
-		require.ErrorContains(t, err, "let the live cluster say who may read (--authorization live-self or live)", address)
+		require.ErrorContains(t, err, "let the live cluster decide who may read (--authorization live-self or live)", address)
 	}
 	_, err := serve.Listen(serve.Options{Address: "127.0.0.1", Handler: hello})
 	require.ErrorContains(t, err, "write HOST:PORT")
 	for _, name := range []string{"*", "jump.example.com:443", "https://jump.example.com", "", "a b"} {
 		_, err := serve.Listen(serve.Options{Address: "127.0.0.1:0", Handler: hello, AllowedHosts: []string{name}})
-		require.ErrorContains(t, err, "is no name of a host", name)
+		require.ErrorContains(t, err, "is not a host name", name)
 	}
 	access, _ := start(t, serve.Options{Address: "localhost:0", Handler: hello})
 	require.Contains(t, access.URL, "https://127.0.0.1:")
@@ -272,13 +273,13 @@ func TestOnlyLoopbackListens(t *testing.T) {
 	require.ErrorContains(t, err, "choose another address with --listen")
 }
 
-func TestAURLOfAMebibyteEndsClearly(t *testing.T) {
+func TestAURLOfAMebibyteGetsAClearError(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: hello})
 	path := "/api?labelSelector=" + strings.Repeat("a", 1<<20)
 	code, _ := get(t, access, false, path, asIs)
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, code)
 
-	// With HTTP/2, the client learns how long a header may be, and sends no longer one.
+	// With HTTP/2, the client knows the maximum header length, and sends no longer header.
 	warm := client(t, access, true)
 	response, err := warm.Get(access.URL)
 	require.NoError(t, err)
@@ -302,7 +303,7 @@ func TestABodyIsReadUpToTheLimitOfAnAPIServer(t *testing.T) {
 	require.True(t, tooLarge.Load())
 }
 
-func TestAtTheEndWatchesEndAndAnswersAreFinished(t *testing.T) {
+func TestAtTheEndWatchesEndAndOtherAnswersFinish(t *testing.T) {
 	watching, listing, ended := make(chan bool), make(chan bool), make(chan error, 1)
 	access, end := start(t, serve.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
@@ -334,10 +335,10 @@ func TestAtTheEndWatchesEndAndAnswersAreFinished(t *testing.T) {
 	<-watching
 	<-listing
 	require.NoError(t, end())
-	require.ElementsMatch(t, []string{"event <nil>", "whole, after the server ends <nil>"}, []string{<-answers, <-answers})
+	require.ElementsMatch(t, []string{"event <nil>", "whole, after the server is shutting down <nil>"}, []string{<-answers, <-answers})
 }
 
-func TestTheServerSaysThatItIsThere(t *testing.T) {
+func TestTheServerAnswersTheHealthPath(t *testing.T) {
 	access, _ := start(t, serve.Options{Handler: http.NotFoundHandler()})
 	code, body := get(t, access, true, serve.HealthPath, asIs)
 	require.Equal(t, http.StatusOK, code)
@@ -346,7 +347,7 @@ func TestTheServerSaysThatItIsThere(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, code)
 }
 
-func TestASharedServerNamesAnAddressThatLeadsToIt(t *testing.T) {
+func TestASharedServerHasAURLThatReachesIt(t *testing.T) {
 	for names, want := range map[string]map[string]string{
 		"replay.example.com": {"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "replay.example.com"},
 		"localhost":          {"127.0.0.1:0": "localhost", "0.0.0.0:0": "localhost"},

@@ -19,72 +19,73 @@ import (
 )
 
 const (
-	// maxHeader is twice the longest selector that was seen in the wild.
+	// maxHeader is twice the longest known selector of a real client.
 	maxHeader = 128 << 10
-	// maxBody is that of an API server.
+	// maxBody is the limit of an API server.
 	maxBody = 3 << 20
-	// headerWithin bounds the TLS handshake as well.
+	// headerWithin also bounds the TLS handshake.
 	headerWithin = 10 * time.Second
 	idleFor      = 2 * time.Minute
-	// endWithin is the patience with requests that run when the server ends.
+	// endWithin is how long running requests may take when the server ends.
 	endWithin = 5 * time.Second
-	// tokenBytes are as many as nobody guesses.
+	// tokenBytes is large enough that a token cannot be guessed.
 	tokenBytes = 32
 )
 
-// HealthPath is answered by the server itself, to every client with the token.
+// HealthPath is answered by the server itself, for every client with the token.
 const HealthPath = "/healthz"
 
-// ErrEnding is why a watch ends when the server does.
-var ErrEnding = errors.New("the server ends")
+// ErrEnding is the cause of a watch's end when the server ends.
+var ErrEnding = errors.New("the server is shutting down")
 
-// Options say how to serve what.
+// Options of a Server.
 type Options struct {
-	// Address is where to listen, HOST:PORT. Without Shared the host is of loopback. Port 0 is any free one.
+	// Address is HOST:PORT. Without Shared, the host must be loopback. Port 0 selects a free port.
 	Address string
 	// Flag is the flag that sets Address, for errors.
 	Flag string
-	// Shared serves others than who has the token of this server. It is nil on loopback, unless live authorization is wished there, too.
+	// Shared serves other users than the holder of this server's token. On loopback it can be nil, or set for live
+	// authorization.
 	Shared *Shared
-	// Plain serves HTTP without TLS, on loopback, to clients that it knows. Browsers trust loopback, and warn of every
-	// certificate made here. Shared wins.
+	// Plain serves HTTP without TLS on loopback, to clients that this Authenticator accepts. Browsers trust loopback, and
+	// warn about every certificate made here. If Shared is set, Plain is ignored.
 	Plain Authenticator
-	// PassedOn takes what a server such as Headlamp's passes on for its own page. Such a request has a bearer token, and the Origin of a
-	// page at an allowed name of the host, or file:// of a desktop application.
+	// PassedOn accepts requests that a server such as Headlamp's passes on for its own page. Such a request has a bearer
+	// token, and the Origin of a page at an allowed host name, or file:// of a desktop application.
 	PassedOn bool
-	// AllowedHosts are names by which clients may call the server, besides those of loopback.
+	// AllowedHosts are names of the server that clients may use, in addition to those of loopback.
 	AllowedHosts []string
-	// Handler answers requests that may pass.
+	// Handler answers accepted requests.
 	Handler http.Handler
-	// Header is in every answer, also of requests that are refused. The handler can replace what it says.
+	// Header is in every answer, also to refused requests. The handler can replace its values.
 	Header map[string]string
-	// Audit writes down every request, if it is not nil.
+	// Audit, if not nil, records every request.
 	Audit Audit
 	Log   *slog.Logger
 }
 
-// Shared is how a server is known to others, and how it knows them.
+// Shared has a shared server's certificate, and the Authenticator of its users.
 type Shared struct {
 	Certificate   tls.Certificate
 	Authenticator Authenticator
-	// ClientCertificates says that the Authenticator takes certificates of clients.
+	// ClientCertificates says that the Authenticator accepts client certificates.
 	ClientCertificates bool
 }
 
-// An Audit makes a handler of one that is to be watched.
+// An Audit wraps a handler to record its requests.
 type Audit interface {
 	Watch(next http.Handler) http.Handler
 }
 
-// Access is what a client needs. A shared server gives neither CA nor token: its clients have their own.
+// Access is what a client needs. A shared server sets neither CA nor token, because its clients have their own.
 type Access struct {
 	URL   string `json:"url"`
 	CA    []byte `json:"ca"` // PEM
 	Token string `json:"token"`
 }
 
-// Server serves a handler on loopback: to clients that have its token, or to clients that an Authenticator knows. It speaks
-// TLS, unless it is plain.
+// Server serves a handler to clients that have its token, or that an Authenticator accepts. It speaks TLS, except in plain
+// mode.
 type Server struct {
 	access   Access
 	guard    *guard
@@ -98,7 +99,8 @@ type Server struct {
 	endWatches context.CancelCauseFunc
 }
 
-// Listen binds the address and, unless it is shared, makes certificate and token. Close or Serve closes it.
+// Listen binds the address. Unless the server is shared, Listen also makes a certificate and a token. Close or Serve closes
+// the listener.
 func Listen(o Options) (*Server, error) {
 	hosts, err := allowed(o.AllowedHosts)
 	if err != nil {
@@ -137,7 +139,7 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
-// guardAlone makes a certificate, and a token for all who may read.
+// guardAlone makes a certificate, and one token for all clients.
 func (s *Server) guardAlone(hosts map[string]bool, config *tls.Config) error {
 	ca, certificate, err := newCertificate(hosts)
 	if err != nil {
@@ -149,13 +151,13 @@ func (s *Server) guardAlone(hosts map[string]bool, config *tls.Config) error {
 	return nil
 }
 
-// guardPlain leaves it to others who may read. There is no TLS.
+// guardPlain sets up plain HTTP: caller decides who may read, and there is no TLS.
 func (s *Server) guardPlain(hosts map[string]bool, caller Authenticator) {
 	s.access.URL = "http://" + s.listener.Addr().String()
 	s.guard = &guard{hosts: hosts, scheme: "http", caller: caller}
 }
 
-// share takes the certificate of others. Clients may call the server by its names: who can show it is the server.
+// share uses the certificate of a shared server. Clients may use all names of the certificate for the server.
 func (s *Server) share(o *Shared, hosts map[string]bool, config *tls.Config) error {
 	leaf, err := x509.ParseCertificate(o.Certificate.Certificate[0])
 	if err != nil {
@@ -171,12 +173,12 @@ func (s *Server) share(o *Shared, hosts map[string]bool, config *tls.Config) err
 	s.guard = &guard{hosts: hosts, scheme: "https", caller: o.Authenticator}
 	config.Certificates = []tls.Certificate{o.Certificate}
 	if o.ClientCertificates {
-		config.ClientAuth = tls.RequestClientCert // whose CA counts depends on the cluster, which the path names
+		config.ClientAuth = tls.RequestClientCert // The path names the cluster, whose CA verifies the certificate later.
 	}
 	return nil
 }
 
-// nameIn is the first name of a certificate that leads here, else the address that is listened on, with the port.
+// nameIn returns the first name of a certificate that reaches this server, else the listener's address; both with the port.
 func (s *Server) nameIn(leaf *x509.Certificate) string {
 	address := s.listener.Addr().(*net.TCPAddr)
 	for _, name := range leaf.DNSNames {
@@ -187,7 +189,7 @@ func (s *Server) nameIn(leaf *x509.Certificate) string {
 	return address.String()
 }
 
-// listen refuses what others than this machine could reach, unless the server is shared.
+// listen refuses an address that other machines could reach, unless the server is shared.
 func listen(flag, address string, shared bool) (net.Listener, netip.Addr, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -203,7 +205,7 @@ func listen(flag, address string, shared bool) (net.Listener, netip.Addr, error)
 		return nil, ip, fmt.Errorf("%s %q: write an address of this machine, such as 0.0.0.0:6443 for all of them", flag, address)
 	default:
 		return nil, ip, fmt.Errorf("%s %q: without --authorization, only 127.0.0.1, [::1] and localhost; "+
-			"let the live cluster say who may read (--authorization live-self or live), or use ssh -L", flag, address)
+			"let the live cluster decide who may read (--authorization live-self or live), or use ssh -L", flag, address)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -212,17 +214,17 @@ func listen(flag, address string, shared bool) (net.Listener, netip.Addr, error)
 	return listener, ip, nil
 }
 
-// NewToken makes a token that nobody guesses.
+// NewToken makes a random token that cannot be guessed.
 func NewToken() string {
 	token := make([]byte, tokenBytes)
 	_, _ = rand.Read(token) // never fails
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// Access is what clients need to reach the server.
+// Access returns what clients need to reach the server.
 func (s *Server) Access() Access { return s.access }
 
-// ServeHTTP finds the user, and passes on allowed requests.
+// ServeHTTP finds the user, and passes accepted requests to the handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range s.header {
 		w.Header().Set(name, value)
@@ -248,7 +250,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func healthy(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
 
-// Serve blocks until ctx ends. It is to be called once.
+// Serve blocks until ctx ends. Call it once.
 func (s *Server) Serve(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { stopped <- s.shutdown(context.WithoutCancel(ctx)) })
@@ -272,14 +274,14 @@ func (s *Server) shutdown(ctx context.Context) error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return s.http.Close() // A client that does not read its answer keeps nobody waiting.
+		return s.http.Close() // Do not wait for a client that does not read its answer.
 	}
 	return err
 }
 
-// Close stops listening, be it that Serve was called or not.
+// Close stops listening. It works before, during and without Serve.
 func (s *Server) Close() {
 	s.endWatches(ErrEnding)
-	_ = s.http.Close() // The rest are connections, whose clients see the end either way.
+	_ = s.http.Close() // The error concerns only open connections, which end anyway.
 	_ = s.listener.Close()
 }

@@ -81,7 +81,7 @@ func ofOneNamespace(t *testing.T, o *tenancy, f *front) {
 	}
 	f.refuses(t, o.reader, root+"/api/v1/namespaces/tenant/pods/none", http.StatusForbidden, `cannot get resource \"pods\"`)
 	for token, says := range map[string]string{
-		"": "send the bearer token", "nonsense": "does not take this token", o.tokenUntil(-time.Minute): "does not take this token",
+		"": "send the bearer token", "nonsense": "does not accept this token", o.tokenUntil(-time.Minute): "does not accept this token",
 	} {
 		for _, path := range []string{settings, "/version", "/api/v1"} {
 			f.refuses(t, token, root+path, http.StatusUnauthorized, says)
@@ -97,7 +97,7 @@ func ofAnotherCluster(t *testing.T, o *tenancy, f *front) {
 	o.other.taken()
 	f.gives(t, o.admin, o.root()+settings)
 	require.Empty(t, o.other.taken(), "a token went to the live API of another cluster")
-	f.refuses(t, o.admin, apiserver.Path(o.scene.Cluster().UID, 5)+"/api/v1/configmaps", http.StatusUnauthorized, "does not take this token")
+	f.refuses(t, o.admin, apiserver.Path(o.scene.Cluster().UID, 5)+"/api/v1/configmaps", http.StatusUnauthorized, "does not accept this token")
 	require.NotEmpty(t, o.other.taken())
 	f.refuses(t, o.admin, "/clusters/nobody/at/seq:5/api/v1/configmaps", http.StatusForbidden, "has no live API here")
 	f.refuses(t, o.admin, "/healthz", http.StatusUnauthorized, "names no cluster")
@@ -115,7 +115,7 @@ func ofAnotherCluster(t *testing.T, o *tenancy, f *front) {
 	f.gives(t, o.reader, apiserver.SessionPath(o.uid, "night")+settings)
 	f.refuses(t, o.reader, apiserver.SessionPath(o.uid, "night")+"/api/v1/configmaps", http.StatusForbidden, "cannot list")
 	require.Empty(t, o.other.taken())
-	f.refuses(t, o.admin, theirs, http.StatusUnauthorized, "does not take this token")
+	f.refuses(t, o.admin, theirs, http.StatusUnauthorized, "does not accept this token")
 	o.other.taken()
 	require.Empty(t, o.other.taken())
 }
@@ -210,8 +210,8 @@ func away(t *testing.T, o *tenancy, fronts map[delegate.Mode]*front) {
 	require.NoError(t, o.system.plane.APIServer.Stop(t.Context()))
 	for mode, f := range fronts {
 		for _, token := range []string{o.reader, o.admin, "nonsense"} {
-			f.refuses(t, token, path, http.StatusServiceUnavailable, "cannot be asked who may read")
-			f.refuses(t, token, strings.TrimSuffix(path, settings)+"/version", http.StatusServiceUnavailable, "cannot be asked who may read")
+			f.refuses(t, token, path, http.StatusServiceUnavailable, "did not say who may read")
+			f.refuses(t, token, strings.TrimSuffix(path, settings)+"/version", http.StatusServiceUnavailable, "did not say who may read")
 		}
 		end := open[mode].next(t)
 		require.Equal(t, "ERROR", end.Type)

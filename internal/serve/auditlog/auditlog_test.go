@@ -20,10 +20,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/auditlog"
 )
 
-// ask sends a request, as alice, to a server with the log before a handler.
+// ask sends a request as alice to a server with the log in front of a handler.
 func ask(t *testing.T, log *auditlog.Log, path string, handler http.HandlerFunc) (code int, id string) {
 	t.Helper()
-	done := make(chan struct{}) // a client has its answer before the line is written
+	done := make(chan struct{}) // the client has its answer before the line is written
 	known := func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
 		caller := &user.DefaultInfo{Name: "alice", Groups: []string{"system:authenticated"}}
@@ -44,7 +44,7 @@ func ask(t *testing.T, log *auditlog.Log, path string, handler http.HandlerFunc)
 
 func ok(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }
 
-func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
+func TestEachRequestIsRecordedAsAKubernetesAuditEvent(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit")
 	log, err := auditlog.Open(name)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestEachRequestIsAnEventOfKubernetes(t *testing.T) {
 	}, got)
 }
 
-// TestNothingIsAnsweredWhileTheLogCannotBeWritten has a pipe whose reader leaves and comes back.
+// TestNothingIsAnsweredWhileTheLogCannotBeWritten uses a pipe whose reader closes it and opens it again.
 func TestNothingIsAnsweredWhileTheLogCannotBeWritten(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(name, 0o600))
@@ -125,7 +125,7 @@ func TestNothingIsAnsweredWhileTheLogCannotBeWritten(t *testing.T) {
 	require.NoError(t, reader.Close())
 	code, _ := ask(t, log, "/one", ok)
 	require.Equal(t, http.StatusOK, code)
-	code, _ = ask(t, log, "/two", func(http.ResponseWriter, *http.Request) { t.Error("it was answered") })
+	code, _ = ask(t, log, "/two", func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
 	require.Equal(t, http.StatusServiceUnavailable, code)
 
 	reader, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -1,11 +1,11 @@
-// Package auditlog writes down every request in the format of Kubernetes' audit log.
+// Package auditlog records every request in the format of Kubernetes' audit log.
 //
 // # What it guarantees
 //
-//   - Each request is one JSON line: an Event of audit.k8s.io/v1, level Metadata, stage ResponseComplete. Each refused one is
-//     too. A watch is written when it ends.
-//   - No line is lost while the server runs. If a line cannot be written, it is kept, and requests get 503 until it could be.
-//   - No token is in it, and no body.
+//   - Each request, also a refused one, is one JSON line: an Event of audit.k8s.io/v1, level Metadata, stage ResponseComplete. The line
+//     of a watch is written when the watch ends.
+//   - No line is lost while the server runs. If a line cannot be written, the log keeps it, and requests get 503 until a retry succeeds.
+//   - The log contains no token and no body.
 //
 // # Goroutines
 //

@@ -27,23 +27,23 @@ import (
 
 // Annotations of an event.
 const (
-	InstantAnnotation = "kuberewind.io/instant" // what was read; of a watch of a session, where it began
-	SessionAnnotation = "kuberewind.io/session" // whose clock said so
+	InstantAnnotation = "kuberewind.io/instant" // the instant of the answer; for a watch of a session, its first instant
+	SessionAnnotation = "kuberewind.io/session" // the session whose clock chose the instant
 )
 
-// seqHeader names the seq of an answer.
+// seqHeader has the seq of an answer.
 const seqHeader = "Kuberewind-Seq"
 
-// resolver reads URLs as an API server does.
+// resolver parses URLs as an API server does.
 var resolver = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// root is the part of a path that names an API root: whose it is, and its instant or session.
+// root matches the part of a path that names an API root: its cluster, and its instant or session.
 var root = regexp.MustCompile(`^/clusters/[^/]+/(?:shifted/)?(at|session)/([^/]+)`)
 
 // Log is an open audit log.
 type Log struct{ file *jsonlines.File }
 
-// Open opens a file to append to. A new file is its owner's alone.
+// Open opens a file for appending. Only its owner can read a new file.
 func Open(name string) (*Log, error) {
 	file, err := jsonlines.Open("audit log", name)
 	if err != nil {
@@ -52,10 +52,10 @@ func Open(name string) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Close writes what is left, and closes the file.
+// Close writes the remaining lines, and closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// Watch writes down what next was asked, and with which code it answered.
+// Watch records the requests to next, and the codes of its answers.
 func (l *Log) Watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := l.file.Ready(); err != nil {
@@ -72,14 +72,14 @@ func (l *Log) Watch(next http.Handler) http.Handler {
 			event.ResponseStatus = answer.status()
 			answered(event, w.Header())
 			event.StageTimestamp = metav1.NowMicro()
-			_ = l.file.Append(event) // A line that could not be written stays, and refuses the next request.
+			_ = l.file.Append(event) // If the line cannot be written, the log keeps it and refuses the next request.
 		}()
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
 		event.Stage = auditv1.StageResponseComplete
 	})
 }
 
-// answered notes where a session was when it answered.
+// answered notes the seq of a session's answer.
 func answered(e *auditv1.Event, header http.Header) {
 	if seq := header.Get(seqHeader); seq != "" && e.Annotations[SessionAnnotation] != "" {
 		e.Annotations[InstantAnnotation] = "seq:" + seq
@@ -102,7 +102,7 @@ func newEvent(r *http.Request) *auditv1.Event {
 	return e
 }
 
-// describe says what was asked, and of which instant.
+// describe notes the request, and its instant.
 func describe(e *auditv1.Event, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, timeline) {
 		e.Verb = strings.ToLower(r.Method)
@@ -115,7 +115,7 @@ func describe(e *auditv1.Event, r *http.Request) {
 		name := map[string]string{"at": InstantAnnotation, "session": SessionAnnotation}[found[1]]
 		e.Annotations = map[string]string{name: found[2]}
 	}
-	info, _ := resolver.NewRequestInfo(asked) // Beside an error stands what could be read.
+	info, _ := resolver.NewRequestInfo(asked) // Even with an error, info has the parsed parts.
 	e.Verb = info.Verb
 	if info.IsResourceRequest {
 		e.ObjectRef = &auditv1.ObjectReference{
@@ -125,10 +125,10 @@ func describe(e *auditv1.Event, r *http.Request) {
 	}
 }
 
-// timeline begins the paths of what the page asks. Its query says of which instant and object.
+// timeline is the prefix of the page's requests. Their query names the instant and the object.
 const timeline = "/timeline/"
 
-// describeQuery leaves out parameters that are there twice: nobody knows which one was meant.
+// describeQuery ignores a parameter that occurs twice, because its meaning is ambiguous.
 func describeQuery(e *auditv1.Event, query url.Values) {
 	one := func(name string) string {
 		if len(query[name]) == 1 {
@@ -148,7 +148,7 @@ func describeQuery(e *auditv1.Event, query url.Values) {
 	}
 }
 
-// between is all from one instant to another, "" of none.
+// between returns the range from one instant to another, "" if both are "".
 func between(from, to string) string {
 	if from == "" && to == "" {
 		return ""
@@ -156,7 +156,8 @@ func between(from, to string) string {
 	return from + ".." + to
 }
 
-// moment is the time of an end of a window, which is in milliseconds. A value that is no number was refused.
+// moment returns the time of an end of a window, which is in milliseconds. If the value is no number, the server has
+// refused the request.
 func moment(text string) string {
 	milli, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -165,17 +166,17 @@ func moment(text string) string {
 	return time.UnixMilli(milli).UTC().Format(time.RFC3339Nano)
 }
 
-// answer remembers the code of an answer.
+// answer records the code of an answer.
 type answer struct {
 	http.ResponseWriter
-	code int // 0: nothing was answered yet
+	code int // 0 until the answer begins
 }
 
-// Unwrap is for http.ResponseController, and for responsewriter.
+// Unwrap serves http.ResponseController and responsewriter.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *answer) WriteHeader(code int) {
-	if a.code == 0 && code >= http.StatusOK { // else more follows
+	if a.code == 0 && code >= http.StatusOK { // an informational code is followed by another one
 		a.code = code
 	}
 	a.ResponseWriter.WriteHeader(code)
@@ -188,13 +189,13 @@ func (a *answer) Write(body []byte) (int, error) {
 	return a.ResponseWriter.Write(body)
 }
 
-// Hijack is what a WebSocket does.
+// Hijack is called for a WebSocket.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	a.code = http.StatusSwitchingProtocols
 	return http.NewResponseController(a.ResponseWriter).Hijack()
 }
 
-// status is what was answered. A handler that writes nothing answers with 200.
+// status returns the status of the answer. If a handler writes nothing, net/http answers with 200.
 func (a *answer) status() *metav1.Status {
 	status := &metav1.Status{Status: metav1.StatusSuccess, Code: int32(cmp.Or(a.code, http.StatusOK))}
 	if a.code >= http.StatusBadRequest {

@@ -10,13 +10,13 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// A credential is what a client shows: a token, or else a certificate whose key it has.
+// A credential is what a client authenticates with: a token, or else a certificate chain.
 type credential struct {
 	token string
 	chain []*x509.Certificate
 }
 
-// credentialOf is nil if a request has none.
+// credentialOf returns the credential of a request, nil if it has none.
 func credentialOf(r *http.Request, certificates bool) *credential {
 	if token := serve.Bearer(r); token != "" {
 		return &credential{token: token}
@@ -27,7 +27,7 @@ func credentialOf(r *http.Request, certificates bool) *credential {
 	return nil
 }
 
-// digest stands for a question of a credential.
+// digest returns the cache key of a question asked with this credential.
 func (c *credential) digest(key []byte, uid string, question []string) string {
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%q %q %q", uid, question, c.token)

@@ -16,39 +16,39 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A Mode says by whose rights the live API is asked.
+// A Mode says whose rights the requests to the live API use.
 type Mode string
 
 // The modes.
 const (
-	Self   Mode = "live-self" // the caller's
-	Server Mode = "live"      // the server's own
+	Self   Mode = "live-self" // the caller's rights
+	Server Mode = "live"      // the server's own rights
 )
 
-// Modes are all modes.
+// Modes returns all modes.
 func Modes() []Mode { return []Mode{Self, Server} }
 
-// Options say whom to ask.
+// Options of a Delegate.
 type Options struct {
 	Mode     Mode
-	Clusters map[string]*rest.Config // of the live API of each cluster, by the cluster's UID
-	Now      func() time.Time        // of the cache; nil means time.Now
+	Clusters map[string]*rest.Config // the live API of each cluster, by the cluster's UID
+	Now      func() time.Time        // the cache's clock; nil means time.Now
 }
 
-// A Delegate authenticates and authorizes by live APIs. It is safe for concurrent use.
+// A Delegate authenticates and authorizes through live APIs. It is safe for concurrent use.
 type Delegate struct {
 	mode     Mode
 	clusters map[string]reviewer
 	kept     *kept
 }
 
-// A reviewer asks one live API. An error of it is an answer: Unauthorized, Forbidden, or ServiceUnavailable.
+// A reviewer asks one live API. If an error is Unauthorized, Forbidden or ServiceUnavailable, it is the answer.
 type reviewer interface {
 	caller(ctx context.Context, c *credential) (user.Info, error)
 	allowed(ctx context.Context, c *credential, subject user.Info, a authorizer.Attributes) (verdict, error)
 }
 
-// A verdict is a yes, or a no with its reason.
+// A verdict allows, or denies with a reason.
 type verdict struct {
 	allowed bool
 	reason  string
@@ -80,24 +80,24 @@ func newReviewer(mode Mode, config *rest.Config) (reviewer, error) {
 	case Server:
 		return newServer(config)
 	}
-	return nil, fmt.Errorf("%q is no mode of authorization: there are %s and %s", mode, Self, Server)
+	return nil, fmt.Errorf("unknown authorization mode %q: use %s or %s", mode, Self, Server)
 }
 
-// secure refuses an API to which a token must not go.
+// secure refuses an API to which no token may be sent.
 func secure(config *rest.Config) error {
 	url, _, err := rest.DefaultServerUrlFor(config)
 	switch {
 	case err != nil:
 		return err
 	case url.Scheme != "https":
-		return fmt.Errorf("%s is not https: tokens would go over the network as they are", url)
+		return fmt.Errorf("%s is not https: tokens would be sent unencrypted", url)
 	case config.Insecure:
-		return errors.New("insecure-skip-tls-verify is set: tokens would go to any server that takes this name")
+		return errors.New("insecure-skip-tls-verify is set: any server with this name would receive tokens")
 	}
 	return nil
 }
 
-// A caller is who sends a request, and the cluster whose live API knows them.
+// A caller is the sender of a request, with the cluster whose live API knows the sender.
 type caller struct {
 	cluster    string
 	credential *credential
@@ -105,10 +105,11 @@ type caller struct {
 
 type callerKey struct{}
 
-// Certificates reports whether clients can show certificates.
+// Certificates reports whether clients can authenticate with certificates.
 func (d *Delegate) Certificates() bool { return d.mode == Server }
 
-// Authenticate gives the request with its caller, without the token. An error of it is the answer.
+// Authenticate returns the request with its caller in the context, without the token. If it returns an error, that error is
+// the answer.
 func (d *Delegate) Authenticate(r *http.Request) (*http.Request, error) {
 	uid, err := d.clusterOf(r)
 	if err != nil {
@@ -128,7 +129,7 @@ func (d *Delegate) Authenticate(r *http.Request) (*http.Request, error) {
 	return r, nil
 }
 
-// user is whose credential it is.
+// user returns the owner of the credential.
 func (d *Delegate) user(ctx context.Context, uid string, c *credential) (user.Info, error) {
 	found, err := remember(d.kept, d.kept.key(uid, c), func() (user.Info, error) { return d.clusters[uid].caller(ctx, c) })
 	return found, about(uid, err)
@@ -136,16 +137,16 @@ func (d *Delegate) user(ctx context.Context, uid string, c *credential) (user.In
 
 func (d *Delegate) missing() string {
 	if d.mode == Self {
-		return "send the bearer token with which you use the live cluster: in this mode (" + string(Self) +
-			") a client certificate cannot be checked; use a token, or ask for --authorization " + string(Server)
+		return "send the bearer token that you use for the live cluster: in this mode (" + string(Self) +
+			") a client certificate cannot be checked; use a token, or start the server with --authorization " + string(Server)
 	}
-	return "send the bearer token or the client certificate with which you use the live cluster"
+	return "send the bearer token or the client certificate that you use for the live cluster"
 }
 
-// clusterParameter names the cluster where the path does not: for sessions.
+// clusterParameter names the cluster if the path does not, as for sessions.
 const clusterParameter = "cluster"
 
-// clusterOf finds the cluster that a URL names. One that names none is about the only one that there is.
+// clusterOf returns the cluster of a URL. If the URL names none, it is the only cluster of this server.
 func (d *Delegate) clusterOf(r *http.Request) (uid string, err error) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/clusters/")
 	uid, _, _ = strings.Cut(rest, "/")
@@ -155,19 +156,19 @@ func (d *Delegate) clusterOf(r *http.Request) (uid string, err error) {
 	if ok || uid != "" {
 		if d.clusters[uid] == nil {
 			return "", apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf(
-				"cluster %.60q has no live API here, so nobody can tell who may read it: start replay serve with --live UID=KUBECONFIG", uid))
+				"cluster %.60q has no live API here, which would decide who may read it: start replay serve with --live UID=KUBECONFIG", uid))
 		}
 		return uid, nil
 	}
 	if len(d.clusters) != 1 {
-		return "", apierrors.NewUnauthorized("the URL names no cluster, and this server has several: a token goes only to the live API of its cluster; add ?cluster=UID")
+		return "", apierrors.NewUnauthorized("the URL names no cluster, and this server has several: add ?cluster=UID, so that the token is sent only to that cluster's live API")
 	}
 	for uid = range d.clusters {
 	}
 	return uid, nil
 }
 
-// Cluster is the UID of the cluster that knows the caller of a context, "" if none does.
+// Cluster returns the UID of the cluster that knows the caller of a context, "" if none does.
 func (d *Delegate) Cluster(ctx context.Context) string {
 	if who, ok := ctx.Value(callerKey{}).(*caller); ok {
 		return who.cluster
@@ -175,8 +176,8 @@ func (d *Delegate) Cluster(ctx context.Context) string {
 	return ""
 }
 
-// Authorize returns nil if the live API says that the caller of the context may do in a cluster what the attributes say. An error that is
-// Forbidden is a no. With any other nobody can tell.
+// Authorize returns nil if the live API allows the caller of the context to do in a cluster what the attributes describe. A
+// Forbidden error is a denial. With any other error, the right is unknown.
 func (d *Delegate) Authorize(ctx context.Context, uid string, a authorizer.Attributes) error {
 	who, ok := ctx.Value(callerKey{}).(*caller)
 	if !ok || who.cluster != uid {
@@ -195,7 +196,7 @@ func (d *Delegate) Authorize(ctx context.Context, uid string, a authorizer.Attri
 	return about(uid, err)
 }
 
-// forbidden says no in the words of an API server.
+// forbidden returns a denial in the words of an API server.
 func forbidden(a authorizer.Attributes, reason string) error {
 	name := ""
 	if a.GetUser() != nil {
@@ -213,10 +214,10 @@ func forbidden(a authorizer.Attributes, reason string) error {
 	return apierrors.NewForbidden(resource, a.GetName(), errors.New(text))
 }
 
-// about makes a 503 of an error that is no answer.
+// about turns an error that is no answer into a 503.
 func about(uid string, err error) error {
 	if err == nil || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return err
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("the live API of cluster %s cannot be asked who may read: %v", uid, err))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the live API of cluster %s did not say who may read: %v", uid, err))
 }

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// keptFor is how old an answer of a live API may be.
+	// keptFor is the most age of a cached answer of a live API.
 	keptFor = 10 * time.Second
-	// mostKept bounds the answers that are kept.
+	// mostKept bounds the cached answers.
 	mostKept = 4096
 )
 
-// kept are the answers of the last seconds.
+// kept caches the answers of the last seconds.
 type kept struct {
 	answers *cache.LRUExpireCache // of answer
 	secret  []byte
@@ -38,7 +38,7 @@ func (k *kept) key(uid string, c *credential, question ...string) string {
 	return c.digest(k.secret, uid, question)
 }
 
-// remember gives the answer that is kept, or else asks. It keeps an answer or a refusal, but no other error.
+// remember returns the cached answer, or else asks. It caches answers and Unauthorized errors, but no other error.
 func remember[T any](k *kept, key string, ask func() (T, error)) (T, error) {
 	if known, ok := k.answers.Get(key); ok {
 		a := known.(answer)

@@ -24,7 +24,8 @@ import (
 
 const uid = "11111111-2222-3333-4444-555555555555"
 
-// liveAPI counts what it is asked, and is away at a word. A real API server cannot be: test/api has one for all else.
+// liveAPI counts its requests, and can be made unavailable. A real API server cannot; test/api uses one for everything
+// else.
 type liveAPI struct {
 	*httptest.Server
 
@@ -50,7 +51,7 @@ func (l *liveAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case l.away:
-		panic(http.ErrAbortHandler) // as if it had ended
+		panic(http.ErrAbortHandler) // as a server that has ended
 	case r.Header.Get("Authorization") != "Bearer known":
 		w.WriteHeader(http.StatusUnauthorized)
 	case question == "selfsubjectreviews":
@@ -60,7 +61,7 @@ func (l *liveAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// set changes the API, and gives how often what was asked since the last time.
+// set changes the API, and returns the number of requests of each kind since the last call.
 func (l *liveAPI) set(allowed, away bool) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *liveAPI) config() *rest.Config {
 	return &rest.Config{Host: l.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-// A door is a Delegate of one cluster, whose clock stands.
+// A door is a Delegate of one cluster, with a clock that the test moves.
 type door struct {
 	*testing.T
 	*delegate.Delegate
@@ -107,14 +108,14 @@ func (d *door) enter(token string) error {
 	return d.Authorize(r.Context(), uid, authorizer.AttributesRecord{User: caller, Verb: "list", Namespace: "shop", Resource: "configmaps", ResourceRequest: true})
 }
 
-func TestAnAnswerOfTheLiveAPICountsForTenSeconds(t *testing.T) {
+func TestAnAnswerOfTheLiveAPIIsCachedForTenSeconds(t *testing.T) {
 	live := newLiveAPI(t)
 	d := newDoor(t, live)
 	once := map[string]int{"selfsubjectreviews": 1, "selfsubjectaccessreviews": 1}
 	for range 3 {
 		require.NoError(t, d.enter("known"))
 	}
-	require.Equal(t, once, live.set(false, false), "the right is taken away")
+	require.Equal(t, once, live.set(false, false), "the right was revoked")
 	d.now = d.now.Add(10 * time.Second)
 	require.NoError(t, d.enter("known"))
 	require.Empty(t, live.set(false, false))
@@ -124,23 +125,23 @@ func TestAnAnswerOfTheLiveAPICountsForTenSeconds(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err), err)
 		require.ErrorContains(t, err, `User "jane" cannot list resource "configmaps"`)
 	}
-	require.Equal(t, once, live.set(true, false), "a no counts as long as a yes")
+	require.Equal(t, once, live.set(true, false), "a denial is cached as long as a permission")
 	d.now = d.now.Add(10*time.Second + time.Nanosecond)
 	require.NoError(t, d.enter("known"))
 }
 
-func TestATokenThatIsNotTakenIsAskedAboutOnceInTenSeconds(t *testing.T) {
+func TestARefusedTokenIsSentToTheLiveAPIOnceInTenSeconds(t *testing.T) {
 	live := newLiveAPI(t)
 	d := newDoor(t, live)
 	for range 3 {
 		err := d.enter("unknown")
 		require.True(t, apierrors.IsUnauthorized(err), err)
 	}
-	require.NoError(t, d.enter("known"), "it is another's")
+	require.NoError(t, d.enter("known"), "it is another user's token")
 	require.Equal(t, map[string]int{"selfsubjectreviews": 2, "selfsubjectaccessreviews": 1}, live.set(true, false))
 }
 
-func TestALiveAPIThatIsAwayLetsNobodyReadForLongerThanItsAnswersCount(t *testing.T) {
+func TestWithoutTheLiveAPINoReadIsAllowedLongerThanAnswersAreCached(t *testing.T) {
 	live := newLiveAPI(t)
 	d := newDoor(t, live)
 	require.NoError(t, d.enter("known"))
@@ -148,9 +149,9 @@ func TestALiveAPIThatIsAwayLetsNobodyReadForLongerThanItsAnswersCount(t *testing
 	require.NoError(t, d.enter("known"))
 	err := d.enter("unknown")
 	require.True(t, apierrors.IsServiceUnavailable(err), err)
-	require.ErrorContains(t, err, "the live API of cluster "+uid+" cannot be asked who may read")
+	require.ErrorContains(t, err, "the live API of cluster "+uid+" did not say who may read")
 	d.now = d.now.Add(10*time.Second + time.Nanosecond)
-	for range 2 { // That it is away is no answer, and not kept.
+	for range 2 { // An unavailable API gives no answer to cache.
 		err := d.enter("known")
 		require.True(t, apierrors.IsServiceUnavailable(err), err)
 	}

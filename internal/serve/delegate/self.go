@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// answersWithin is the patience with a live API.
+	// answersWithin is the timeout of a request to a live API.
 	answersWithin = 5 * time.Second
-	// perSecond bounds what is asked of a live API: anyone can send tokens that nobody knows.
+	// perSecond bounds the requests to a live API, because any client can send unknown tokens.
 	perSecond = 100
 )
 
-// bounded is a configuration with the limits of this package.
+// bounded returns the configuration with the limits of this package.
 func bounded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Timeout, config.RateLimiter = answersWithin, flowcontrol.NewTokenBucketRateLimiter(perSecond, 2*perSecond)
@@ -38,7 +38,7 @@ type self struct {
 	authorization  *authorizationclient.AuthorizationV1Client
 }
 
-// newSelf takes over where the live API is and how it is known, and no credential.
+// newSelf uses the address and the TLS settings of the configuration, and no credential.
 func newSelf(config *rest.Config) (*self, error) {
 	config = bounded(rest.AnonymousClientConfig(config))
 	authentication, err := authenticationclient.NewForConfig(config)
@@ -53,7 +53,7 @@ func (s *self) caller(ctx context.Context, c *credential) (user.Info, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	err := ask(ctx, s.authentication.RESTClient(), c, "selfsubjectreviews", review, review)
 	if apierrors.IsUnauthorized(err) {
-		return nil, untaken()
+		return nil, rejectedToken()
 	}
 	if err != nil {
 		return nil, err
@@ -65,20 +65,20 @@ func (s *self) allowed(ctx context.Context, c *credential, _ user.Info, a author
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: resource(a)}}
 	err := ask(ctx, s.authorization.RESTClient(), c, "selfsubjectaccessreviews", review, review)
 	if apierrors.IsUnauthorized(err) {
-		return verdict{}, untaken()
+		return verdict{}, rejectedToken()
 	}
 	return verdict{allowed: review.Status.Allowed, reason: review.Status.Reason}, err
 }
 
-func untaken() error {
-	return apierrors.NewUnauthorized("the live cluster does not take this token: it is wrong, it has expired, or its owner is gone")
+func rejectedToken() error {
+	return apierrors.NewUnauthorized("the live cluster does not accept this token: it is wrong, it has expired, or its owner was deleted")
 }
 
 func ask(ctx context.Context, client rest.Interface, c *credential, reviews string, question, answer runtime.Object) error {
 	return client.Post().Resource(reviews).SetHeader("Authorization", "Bearer "+c.token).Body(question).Do(ctx).Into(answer)
 }
 
-// resource is what the attributes say of a resource.
+// resource returns the resource of the attributes.
 func resource(a authorizer.Attributes) *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
 		Namespace: a.GetNamespace(), Verb: a.GetVerb(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(),
@@ -86,7 +86,7 @@ func resource(a authorizer.Attributes) *authorizationv1.ResourceAttributes {
 	}
 }
 
-// spec is the question as a text.
+// spec returns the question as text.
 func spec(a authorizer.Attributes) string { return fmt.Sprintf("%q", resource(a)) }
 
 func userOf(info *authenticationv1.UserInfo) user.Info {

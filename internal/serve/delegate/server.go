@@ -50,12 +50,12 @@ func (s *server) caller(ctx context.Context, c *credential) (user.Info, error) {
 	case err != nil:
 		return nil, refused("create tokenreviews", "ClusterRole system:auth-delegator", err)
 	case !review.Status.Authenticated:
-		return nil, untaken()
+		return nil, rejectedToken()
 	}
 	return userOf(&review.Status.User), nil
 }
 
-// certified checks a certificate as the API server does.
+// certified verifies a certificate as the API server does.
 func (s *server) certified(ctx context.Context, chain []*x509.Certificate) (user.Info, error) {
 	roots, err := s.roots(ctx)
 	if err != nil {
@@ -69,20 +69,20 @@ func (s *server) certified(ctx context.Context, chain []*x509.Certificate) (user
 		return nil, apierrors.NewUnauthorized(err.Error())
 	}
 	if !ok {
-		return nil, apierrors.NewUnauthorized("the client certificate names nobody: its subject has no common name")
+		return nil, apierrors.NewUnauthorized("the client certificate names no user: its subject has no common name")
 	}
 	groups := append(slices.Clone(found.User.GetGroups()), user.AllAuthenticated)
 	return &user.DefaultInfo{Name: found.User.GetName(), UID: found.User.GetUID(), Groups: groups, Extra: found.User.GetExtra()}, nil
 }
 
-// The map in which an API server publishes the CA of client certificates.
+// The ConfigMap in which an API server publishes the CA of client certificates.
 const (
 	caNamespace = "kube-system"
 	caMap       = "extension-apiserver-authentication"
 	caKey       = "client-ca-file"
 )
 
-// roots are the CAs whose client certificates the cluster takes.
+// roots returns the CAs whose client certificates the cluster accepts.
 func (s *server) roots(ctx context.Context) (*x509.CertPool, error) {
 	found, err := s.core.ConfigMaps(caNamespace).Get(ctx, caMap, metav1.GetOptions{})
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *server) roots(ctx context.Context) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(found.Data[caKey])) {
-		return nil, apierrors.NewUnauthorized("the live cluster takes no client certificates: send a token")
+		return nil, apierrors.NewUnauthorized("the live cluster accepts no client certificates: send a token")
 	}
 	return roots, nil
 }
@@ -109,7 +109,8 @@ func (s *server) allowed(ctx context.Context, _ *credential, subject user.Info, 
 	return verdict{allowed: review.Status.Allowed, reason: review.Status.Reason}, nil
 }
 
-// refused says what the server's own identity lacks. It keeps no Status: the refusal is not the caller's.
+// refused says which right the server's own identity does not have. The error has no Status, because the refusal does not
+// concern the caller.
 func refused(what, role string, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return errors.New("the identity of the --live kubeconfig may not " + what + ": bind it to " + role + " (" + err.Error() + ")")

@@ -3,8 +3,8 @@
 // # What it guarantees
 //
 //   - Each line is whole, also if other processes append to the file.
-//   - No line is lost while the server runs. A line that cannot be written is kept, and Ready fails until it could be.
-//   - A new file is its owner's alone (mode 0600).
+//   - No line is lost while the server runs. If a line cannot be written, File keeps it, and Ready fails until a retry succeeds.
+//   - Only its owner can read a new file (mode 0600).
 //
 // # Goroutines
 //
@@ -23,14 +23,14 @@ import (
 // File is an open file of JSON lines.
 type File struct {
 	out  io.WriteCloser
-	what string // it is, for errors
+	what string // what the file is, for errors
 	name string
 
 	mu   sync.Mutex // protects what follows
-	left []byte     // lines, or the rest of one, that could not be written yet
+	left []byte     // lines, or the rest of one, still to be written
 }
 
-// Open opens a file to append to. What names the file in messages, such as "audit log".
+// Open opens a file for appending. The name what describes the file in messages, such as "audit log".
 func Open(what, name string) (*File, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -39,10 +39,11 @@ func Open(what, name string) (*File, error) {
 	return &File{out: file, what: what, name: name}, nil
 }
 
-// Ready writes what is left, and fails if it cannot. A caller that asks before each Append bounds the loss.
+// Ready writes the remaining lines, and fails if it cannot. If a caller calls it before each Append, at most one line
+// waits.
 func (f *File) Ready() error { return f.write(nil) }
 
-// Append writes a value as a line, after what is left of the lines before it.
+// Append writes a value as a line, after the remaining earlier lines.
 func (f *File) Append(value any) error {
 	line, err := json.Marshal(value)
 	if err != nil {
@@ -51,7 +52,7 @@ func (f *File) Append(value any) error {
 	return f.write(append(line, '\n'))
 }
 
-// Close writes what is left, and closes the file.
+// Close writes the remaining lines, and closes the file.
 func (f *File) Close() error { return errors.Join(f.write(nil), f.out.Close()) }
 
 func (f *File) write(line []byte) error {

@@ -18,7 +18,7 @@ func TestLinesOfConcurrentWritersAreWhole(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, []byte("\"before\"\n"), 0o600))
 	const writers, lines = 8, 200
 	var all sync.WaitGroup
-	for range 2 { // as two servers that were given one file
+	for range 2 { // as two servers with the same file
 		file, err := jsonlines.Open("file", name)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, file.Close()) }()

@@ -15,15 +15,16 @@ import (
 // Lifetime is how long a code can be exchanged.
 const Lifetime = 60 * time.Second
 
-// mostLinks bounds the links that are known.
+// mostLinks bounds the links in memory.
 const mostLinks = 1024
 
-// A digest stands for a secret, so that no secret is kept and none is compared byte by byte.
+// A digest replaces a secret, so that no secret is stored, and none is compared byte by byte.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
-// Codes are the codes of links, and the tokens that they gave. They live in memory. They are safe for concurrent use.
+// Codes are the codes of links, and the tokens that they were exchanged for. They exist only in memory. They are safe for
+// concurrent use.
 type Codes struct {
 	mu      sync.Mutex // protects what follows
 	links   []*link    // the oldest first
@@ -31,9 +32,9 @@ type Codes struct {
 	byToken map[digest]*link
 }
 
-// A link is one that was given to a user.
+// A link is a code that was given to a user.
 type link struct {
-	code, token digest // there is a token once it is used
+	code, token digest // token is set by the first use
 	made        time.Time
 	used        chan struct{} // closed by the first use
 }
@@ -47,10 +48,10 @@ func (l *link) wasUsed() bool {
 	}
 }
 
-// NewCodes makes codes that nobody has yet.
+// NewCodes returns an empty set of codes.
 func NewCodes() *Codes { return &Codes{byCode: map[digest]*link{}, byToken: map[digest]*link{}} }
 
-// New gives a code, to be used once.
+// New makes a single-use code.
 func (c *Codes) New() string {
 	code := serve.NewToken()
 	c.mu.Lock()
@@ -69,16 +70,16 @@ func (c *Codes) forget(l *link) {
 	delete(c.byToken, l.token)
 }
 
-// Exchange gives a token for a code. An error of it is the answer.
+// Exchange returns a token for a code. If it returns an error, that error is the answer.
 func (c *Codes) Exchange(code string) (token string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.byCode[digestOf(code)]
 	switch {
 	case l == nil:
-		return "", refused("the code of this link is not known")
+		return "", refused("the code of this link is unknown")
 	case l.wasUsed():
-		delete(c.byToken, l.token) // Two have the code, and nobody knows which of them was to have it.
+		delete(c.byToken, l.token) // Two clients have the code, and only one of them should.
 		return "", refused("the code of this link was used before, so the token that it gave is revoked")
 	case time.Since(l.made) >= Lifetime:
 		return "", refused("the code of this link is older than " + Lifetime.String())
@@ -99,12 +100,12 @@ func (c *Codes) Authenticate(r *http.Request) (*http.Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byToken[digestOf(serve.Bearer(r))] == nil {
-		return nil, refused("the token is missing, or it is not of this server: each start of replay serve makes new ones")
+		return nil, refused("the token is missing, or belongs to another server: each start of replay serve makes new tokens")
 	}
 	return serve.Local(r), nil
 }
 
-// Await returns once a code is used. used is false if it was not used in its time, or is not known.
+// Await waits until a code is used. used is false if the code expired first, or is unknown.
 func (c *Codes) Await(ctx context.Context, code string) (used bool, err error) {
 	c.mu.Lock()
 	l := c.byCode[digestOf(code)]

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
-func wait(d time.Duration) { <-time.After(d) } // of a bubble of synctest, whose clock is not that of the test
+func wait(d time.Duration) { <-time.After(d) } // inside a synctest bubble, which has its own clock
 
 func readLines(t *testing.T, name string) []string {
 	t.Helper()
@@ -25,7 +25,7 @@ func readLines(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// deniedRows are those of the table of the documentation: who is denied, and with which code.
+// deniedRows returns the rows of the documentation's table: each denied request, and its code.
 func deniedRows(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/timeline.md")

@@ -12,20 +12,20 @@ import (
 // Paths of codes.
 const (
 	codePath     = "/code"
-	exchangePath = codePath + "/v1/exchange" // of the page: a code for a token
-	// NewPath is of the API's listener: a new code.
+	exchangePath = codePath + "/v1/exchange" // on the page's listener: exchanges a code for a token
+	// NewPath, on the API's listener, makes a new code.
 	NewPath = codePath + "/v1/new"
-	// AwaitPath is of the API's listener: whether a code was used. It answers as a watch does, late.
+	// AwaitPath, on the API's listener, reports whether a code was used. It answers late, as a watch does.
 	AwaitPath = codePath + "/v1/await"
 )
 
-// maxBody is more than any request about a code has.
+// maxBody is larger than any request about a code.
 const maxBody = 4 << 10
 
-// A Code is what is said about a code, in requests and answers.
+// A Code is the body of requests and answers about a code.
 type Code struct {
 	Code string `json:"code,omitempty"`
-	Page string `json:"page,omitempty"` // the URL of the page, of a new code
+	Page string `json:"page,omitempty"` // the URL of the page; only with a new code
 	Used bool   `json:"used,omitempty"`
 }
 
@@ -34,8 +34,8 @@ type access struct {
 	Token string `json:"token"`
 }
 
-// ForLinks has the listener of the API give codes to clients with its token. page is the URL of the page. Other requests go to
-// next.
+// ForLinks makes the API's listener give codes to clients that have its token. page is the URL of the page. next answers
+// other requests.
 func (c *Codes) ForLinks(page string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -52,7 +52,7 @@ func (c *Codes) ForLinks(page string, next http.Handler) http.Handler {
 	})
 }
 
-// exchange answers who has a code.
+// exchange answers a client that has a code.
 func (c *Codes) exchange(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(asked *Code) (any, error) {
 		token, err := c.Exchange(asked.Code)
@@ -60,7 +60,7 @@ func (c *Codes) exchange(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// answer reads the body of a POST, and writes what is answered to it.
+// answer reads the body of a POST, and writes the result of to.
 func answer(w http.ResponseWriter, r *http.Request, to func(*Code) (any, error)) {
 	asked := &Code{}
 	err := read(w, r, asked)
@@ -75,7 +75,7 @@ func answer(w http.ResponseWriter, r *http.Request, to func(*Code) (any, error))
 	serve.WriteJSON(w, http.StatusOK, value)
 }
 
-// read takes no body for an empty object: a new code needs none.
+// read treats a missing body as an empty object, because a request for a new code needs none.
 func read(w http.ResponseWriter, r *http.Request, asked *Code) error {
 	if r.Method != http.MethodPost {
 		return jsonbody.NotAllowed(w, r, schema.GroupResource{}, http.MethodPost)

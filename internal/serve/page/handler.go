@@ -11,15 +11,15 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// A part is what answers a path.
+// A part selects the handler of a path.
 type part int
 
 const (
-	bundle   part = iota // HTML, script and style, for everyone
-	exchange             // of a code for a token
+	bundle   part = iota // HTML, script and style, without a token
+	exchange             // exchanges a code for a token
 	timeline
 	sessions
-	unknown // below a path of data or codes
+	unknown // an unknown path below a path of data or codes
 )
 
 func (p part) hasData() bool { return p == timeline || p == sessions || p == unknown }
@@ -31,7 +31,7 @@ const (
 	sessionsPath = sessionPath + "/v1"
 )
 
-// partOf decides on the path as it was sent. A path that is not plainly of the page needs a token.
+// partOf decides by the path as the client sent it. If a path is not clearly part of the page, it needs a token.
 func partOf(path string) part {
 	switch {
 	case path == exchangePath:
@@ -51,12 +51,12 @@ func under(path, root string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// A handler leads requests to what answers them.
+// A handler routes requests.
 type handler struct {
 	door      *door
 	codes     *Codes // nil with live authorization, where there are no codes
 	web       http.Handler
-	timelines map[string]http.Handler // by who may read them
+	timelines map[string]http.Handler // by the UID of the cluster whose users may read them, or ""
 	sessions  http.Handler
 }
 
@@ -70,7 +70,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(w, r)
 }
 
-// find gives what answers a request. An error of it is the answer.
+// find returns the handler of a request. If it returns an error, that error is the answer.
 func (h *handler) find(w http.ResponseWriter, r *http.Request) (http.HandlerFunc, error) {
 	p := partOf(r.URL.Path)
 	if p.hasData() {
@@ -78,7 +78,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (http.HandlerFunc
 	}
 	switch {
 	case p == exchange && h.codes == nil:
-		return nil, notFound("there are no codes here: send the bearer token with which you use the live cluster")
+		return nil, notFound("there are no codes here: send the bearer token that you use for the live cluster")
 	case p == exchange:
 		return h.codes.exchange, nil
 	case !reads(r):
@@ -87,7 +87,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (http.HandlerFunc
 	return h.web.ServeHTTP, nil
 }
 
-// data first decides who may read: a client that may not learns nothing else, not even which paths there are.
+// data first decides who may read. A client that may not read learns nothing else, not even which paths exist.
 func (h *handler) data(w http.ResponseWriter, r *http.Request, p part) (http.HandlerFunc, error) {
 	uid, err := h.door.allow(r)
 	switch {
@@ -105,7 +105,7 @@ func (h *handler) data(w http.ResponseWriter, r *http.Request, p part) (http.Han
 
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// confined has a query name the cluster whose live API was asked, and no other.
+// confined sets the query's cluster to the one whose live API decided.
 func confined(uid string, next http.Handler) http.HandlerFunc {
 	if uid == everyone {
 		return next.ServeHTTP

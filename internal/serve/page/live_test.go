@@ -33,16 +33,16 @@ const (
 // Users of the live cluster. Only the lister may list all resources.
 const (
 	lister = "lister"
-	viewer = "viewer" // of everything that the role view names
-	reader = "reader" // of one namespace, all of it
+	viewer = "viewer" // may read what the role view names
+	reader = "reader" // may read one namespace
 )
 
-// A world is a live cluster, beside another that knows nobody.
+// A world is a live cluster, next to another cluster that knows no user.
 type world struct {
 	plane    *controlplane.ControlPlane
 	client   *kubernetes.Clientset
 	stranger *rest.Config
-	taken    atomic.Int64 // requests to the stranger
+	taken    atomic.Int64 // requests to the other cluster
 }
 
 func newWorld(t *testing.T) *world {
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	_, err = w.client.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: reader}, RoleRef: role("cluster-admin"), Subjects: user(reader)}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	strange := httptest.NewTLSServer(http.HandlerFunc(w.knowsNobody))
+	strange := httptest.NewTLSServer(http.HandlerFunc(w.knowsNoUser))
 	t.Cleanup(strange.Close)
 	ca, err := cert.EncodeCertificates(strange.Certificate())
 	require.NoError(t, err)
@@ -68,8 +68,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// knowsNobody is the live API of the other cluster.
-func (w *world) knowsNobody(answer http.ResponseWriter, r *http.Request) {
+// knowsNoUser is the live API of the other cluster.
+func (w *world) knowsNoUser(answer http.ResponseWriter, r *http.Request) {
 	w.taken.Add(1)
 	if !strings.HasSuffix(r.URL.Path, "/tokenreviews") {
 		answer.WriteHeader(http.StatusUnauthorized)
@@ -86,7 +86,7 @@ func role(name string) rbacv1.RoleRef {
 
 func user(name string) []rbacv1.Subject { return []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name}} }
 
-// grant gives the lister the right.
+// grant gives the lister the right to list all resources.
 func (w *world) grant(t *testing.T) {
 	t.Helper()
 	_, err := w.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: lister}, RoleRef: role("timeline-reader"), Subjects: user(lister)}, metav1.CreateOptions{})
@@ -96,7 +96,7 @@ func (w *world) grant(t *testing.T) {
 // open serves the page to users of the live clusters.
 func (w *world) open(t *testing.T, mode delegate.Mode) *tab {
 	t.Helper()
-	var minutes atomic.Int64 // no answer of a live API is kept
+	var minutes atomic.Int64 // so that no answer of a live API is cached
 	live, err := delegate.New(delegate.Options{
 		Mode: mode, Clusters: map[string]*rest.Config{mine: w.plane.Config(), other: w.stranger},
 		Now: func() time.Time { return time.Now().Add(time.Duration(minutes.Add(1)) * time.Minute) },
@@ -110,11 +110,11 @@ func (w *world) open(t *testing.T, mode delegate.Mode) *tab {
 	require.NoError(t, err)
 	o.Shared = &page.Shared{Certificate: certificate, Live: live}
 	b := open(t, o)
-	b.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the test is about who the client is
+	b.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the test concerns the client's identity
 	return b
 }
 
-// as is the tab of a user of the live cluster.
+// as returns the tab of a user of the live cluster.
 func (w *world) as(t *testing.T, b *tab, name string) *tab {
 	t.Helper()
 	theirs, err := w.plane.APIServer.Config(name)
@@ -145,12 +145,13 @@ func TestTheLiveClusterSaysWhoMayRead(t *testing.T) {
 		require.NoError(t, w.plane.APIServer.Stop(t.Context()))
 		got := w.as(t, b, lister).get("/timeline/v1/meta?cluster=" + mine)
 		require.Equal(t, http.StatusServiceUnavailable, got.code)
-		require.Contains(t, got.status(t).Message, "cannot be asked who may read")
+		require.Contains(t, got.status(t).Message, "did not say who may read")
 		require.Equal(t, http.StatusOK, b.get("/").code)
 	})
 }
 
-// allowed reads as a user who may list all. A query that names two clusters is about the one that was asked.
+// allowed reads as a user who may list all resources. If a query names two clusters, the answer is about the one that
+// decided.
 func (w *world) allowed(t *testing.T, b *tab) {
 	t.Helper()
 	w.taken.Store(0)
@@ -167,11 +168,11 @@ func (w *world) allowed(t *testing.T, b *tab) {
 	require.Equal(t, http.StatusForbidden, listing.get("/timeline/v1/meta?cluster="+mine, func(r *http.Request) { r.Header.Set("Impersonate-User", reader) }).code)
 	require.Zero(t, w.taken.Load(), "a token went to the live API of another cluster")
 	require.Equal(t, http.StatusUnauthorized, listing.get("/timeline/v1/meta?cluster="+other).code)
-	require.Equal(t, http.StatusUnauthorized, listing.get("/timeline/v1/meta").code, "it is not said which cluster")
+	require.Equal(t, http.StatusUnauthorized, listing.get("/timeline/v1/meta").code, "the request names no cluster")
 	require.Equal(t, http.StatusForbidden, listing.get("/timeline/v1/meta?cluster=nobody").code)
 }
 
-// denied asks as those who may read less than everything, and as nobody.
+// denied sends requests as users who may not read everything, and without a user.
 func (w *world) denied(t *testing.T, b *tab) {
 	t.Helper()
 	for _, name := range []string{reader, viewer} {
@@ -207,7 +208,7 @@ func (w *world) denied(t *testing.T, b *tab) {
 	require.Equal(t, http.StatusBadRequest, response.StatusCode, "%s", text)
 }
 
-// withdrawn takes the right away while the page is open, and gives it back.
+// withdrawn revokes the right while the page is open, and grants it again.
 func (w *world) withdrawn(t *testing.T, b *tab) {
 	t.Helper()
 	listing := w.as(t, b, lister)

@@ -11,28 +11,29 @@ import (
 // Flag is the flag that sets the address.
 const Flag = "--page-listen"
 
-// Options say how to serve the page.
+// Options of the page's listener.
 type Options struct {
-	// Address is where to listen, HOST:PORT. Without Shared the host is of loopback. Port 0 is any free one.
+	// Address is HOST:PORT. Without Shared, the host must be loopback. Port 0 selects a free port.
 	Address string
-	// Shared serves others than who has a token of a code. It is nil on loopback, unless live authorization is wished there, too.
+	// Shared serves users of live clusters instead of holders of a token. It can be nil only on loopback.
 	Shared *Shared
-	// AllowedHosts are names by which clients may call the server, besides those of loopback.
+	// AllowedHosts are names of the server that clients may use, in addition to those of loopback.
 	AllowedHosts []string
-	// Codes give tokens. They are not used with Shared.
+	// Codes exchanges codes for tokens. It is not used with Shared.
 	Codes *Codes
 	// Web is the page without data.
 	Web http.Handler
-	// Timelines answer what the page asks, /timeline/v1/…: with Shared one for each cluster by its UID, which knows no other; else the one of "".
+	// Timelines answer the page's requests, /timeline/v1/…. With Shared there is one for each cluster, by its UID, which
+	// knows no other cluster; else only the key "".
 	Timelines map[string]http.Handler
 	// Sessions answer /session/v1/….
 	Sessions http.Handler
-	// Audit writes down every request, if it is not nil.
+	// Audit, if not nil, records every request.
 	Audit serve.Audit
 	Log   *slog.Logger
 }
 
-// Shared is how the page is known to others, and who says what they may read.
+// Shared has the certificate of the page's listener, and the live clusters that decide who may read.
 type Shared struct {
 	Certificate tls.Certificate
 	Live        Live
@@ -42,7 +43,7 @@ type Shared struct {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// headers are those of every answer. The bundle, which has no data, may be kept: it says so itself.
+// headers are in every answer. The bundle has no data and may be cached; it replaces Cache-Control itself.
 var headers = map[string]string{
 	"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 }

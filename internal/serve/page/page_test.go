@@ -23,12 +23,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve/page"
 )
 
-// TestMain lets net/http wait for clients whose requests it refused: it does so for half a second.
+// TestMain ignores the goroutines of net/http that wait half a second for clients whose requests it refused.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// says answers with its name, the user and his question.
+// says answers with its name, the user, the method and the path.
 func says(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := ""
@@ -39,7 +39,7 @@ func says(name string) http.Handler {
 	})
 }
 
-// options are those of a page on loopback.
+// options returns the options of a page on loopback.
 func options() page.Options {
 	return page.Options{
 		Address: "127.0.0.1:0", Codes: page.NewCodes(), Web: says("web"), Sessions: says("sessions"),
@@ -47,7 +47,7 @@ func options() page.Options {
 	}
 }
 
-// A tab is a page that is served, and a browser that has it open.
+// A tab is a served page, and a browser with that page open.
 type tab struct {
 	t      *testing.T
 	server *serve.Server
@@ -73,7 +73,7 @@ func open(t *testing.T, o page.Options) *tab {
 	return &tab{t: t, server: server, codes: o.Codes, client: &http.Client{Transport: transport}}
 }
 
-// An answer is what the server said.
+// An answer is an answer of the server.
 type answer struct {
 	code   int
 	text   string
@@ -88,7 +88,7 @@ func (a answer) status(t *testing.T) (s metav1.Status) {
 	return s
 }
 
-// send asks with the tab's token, if it has one, changed as the test likes.
+// send sends a request with the tab's token, if it has one, after the test's changes.
 func (b *tab) send(method, path, body string, change ...func(*http.Request)) answer {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), method, b.server.Access().URL+path, strings.NewReader(body))
@@ -120,7 +120,7 @@ func (b *tab) exchange(code string, change ...func(*http.Request)) answer {
 	return b.send(http.MethodPost, "/code/v1/exchange", string(body), change...)
 }
 
-// signIn has the tab use a new link.
+// signIn makes the tab use a new link.
 func (b *tab) signIn() (code string) {
 	b.t.Helper()
 	code = b.codes.New()
@@ -132,7 +132,7 @@ func (b *tab) signIn() (code string) {
 	return code
 }
 
-// dataPaths are those of data, some of them misspelt.
+// dataPaths are paths of data, some of them misspelt.
 var dataPaths = []string{
 	"/timeline/v1/meta", "/timeline/v1/strip?from=1&to=2", "/timeline/v1/metta", "/timeline/v2/meta", "/timeline", "/timeline/", "/session/v1", "/session/v1/night",
 	"/session", "/session/v2/night", "/code/v1/new", "/code/v1/await", "/code", "/timeline%2Fv1%2Fmeta",
@@ -176,7 +176,7 @@ func TestAGuessedCodeGivesNothing(t *testing.T) {
 	for _, guess := range []string{"", "a", strings.Repeat("A", 43), b.codes.New()[:42], "null"} {
 		got := b.exchange(guess)
 		require.Equal(t, http.StatusUnauthorized, got.code, guess)
-		require.Contains(t, got.status(t).Message, "is not known")
+		require.Contains(t, got.status(t).Message, "is unknown")
 	}
 	for body, code := range map[string]int{
 		"": 401, "{}": 401, "[]": 400, "{": 400, `{"code":1}`: 400, `{"token":"x"}`: 400, `{"code":"` + strings.Repeat("a", 1<<20) + `"}`: 413,
@@ -216,7 +216,7 @@ func TestATokenEndsWithItsServer(t *testing.T) {
 	next.token = b.token
 	got := next.get("/timeline/v1/meta")
 	require.Equal(t, http.StatusUnauthorized, got.code)
-	require.Contains(t, got.status(t).Message, `each start of replay serve makes new ones: run "replay open" for a new link`)
+	require.Contains(t, got.status(t).Message, `each start of replay serve makes new tokens: run "replay open" for a new link`)
 }
 
 func TestTheOldestOfManyLinksIsForgotten(t *testing.T) {
@@ -233,9 +233,9 @@ func TestTheOldestOfManyLinksIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	codes.New()
 	_, err = codes.Authenticate(asking)
-	require.ErrorContains(t, err, "not of this server")
+	require.ErrorContains(t, err, "belongs to another server")
 	_, err = codes.Exchange(first)
-	require.ErrorContains(t, err, "is not known")
+	require.ErrorContains(t, err, "is unknown")
 }
 
 func TestTheTokenOfTheAPIGivesCodes(t *testing.T) {

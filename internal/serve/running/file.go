@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// pattern is that of the names of files.
+	// pattern matches the names of the files.
 	pattern = "serve-*.json"
-	// largest is more than any file has.
+	// largest is larger than any such file.
 	largest = 1 << 20
 )
 
-// A Server is a server as its file describes it.
+// A Server is the content of a server's file.
 type Server struct {
 	serve.Access
-	Database string `json:"database"` // as Identity has it
+	Database string `json:"database"` // as Identity returns it
 	Cluster  string `json:"cluster"`  // the UID
 	PID      int    `json:"pid"`
 }
 
-// Folders are where files lie, the best first. runtimeDir is XDG_RUNTIME_DIR, or "".
+// Folders returns the folders of the files, the preferred one first. runtimeDir is XDG_RUNTIME_DIR, or "".
 func Folders(runtimeDir, dataDir string) []string {
 	folders := []string{filepath.Join(dataDir, "serve")}
-	if filepath.IsAbs(runtimeDir) { // else it does not count, says its specification
+	if filepath.IsAbs(runtimeDir) { // its specification says to ignore a relative path
 		folders = append([]string{filepath.Join(runtimeDir, "kuberewind")}, folders...)
 	}
 	return folders
 }
 
-// Publish writes a file into the first folder that takes it. The function removes it.
+// Publish writes a file into the first folder where that succeeds. remove deletes it.
 func (s *Server) Publish(folders []string) (remove func() error, err error) {
 	var errs []error
 	for _, folder := range folders {
@@ -47,10 +47,10 @@ func (s *Server) Publish(folders []string) (remove func() error, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("write the file by which other commands find the server: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("publish the address of the server for other commands: %w", errors.Join(errs...))
 }
 
-// write has the file appear whole.
+// write makes the file appear complete, by renaming it.
 func (s *Server) write(folder string) (name string, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
@@ -74,7 +74,7 @@ func (s *Server) write(folder string) (name string, err error) {
 	return name, nil
 }
 
-// read gives what a file says, if only its owner can have written it.
+// read returns the content of a file, if only its owner can have written it.
 func read(name string) (*Server, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -95,16 +95,16 @@ func read(name string) (*Server, error) {
 	return s, nil
 }
 
-// safe says what is wrong with the owner or the mode of a file.
+// safe returns an error if the owner or the mode of a file is wrong.
 func safe(info os.FileInfo) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.Mode().IsRegular():
-		return errors.New("it is no file")
+		return errors.New("it is not a regular file")
 	case int(owner) != os.Getuid():
 		return fmt.Errorf("its owner has UID %d, not %d", owner, os.Getuid())
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("its mode is %#o: others may not read or write it", info.Mode().Perm())
+		return fmt.Errorf("its mode is %#o: forbid others to read or write it", info.Mode().Perm())
 	}
 	return nil
 }

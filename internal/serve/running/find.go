@@ -17,7 +17,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/serve"
 )
 
-// answersWithin is the patience with a server that may be busy.
+// answersWithin is the timeout for a server that may be busy.
 const answersWithin = 2 * time.Second
 
 // A Querier is a connection to a database, or a pool of them.
@@ -25,7 +25,7 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Identity tells a database from all others, whatever names its server has.
+// Identity returns a text that identifies a database, under every name of its server.
 func Identity(ctx context.Context, db Querier) (identity string, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) FROM pg_control_system()`).Scan(&identity)
@@ -35,17 +35,17 @@ func Identity(ctx context.Context, db Querier) (identity string, err error) {
 	return identity, nil
 }
 
-// Find gives a server of a cluster in a database that answers, or nil. Each text says why a file was left out.
-func Find(ctx context.Context, folders []string, database, cluster string) (found *Server, left []string, err error) {
+// Find returns a server of a cluster in a database that answers, or nil. Each text of skipped says why a file was not used.
+func Find(ctx context.Context, folders []string, database, cluster string) (found *Server, skipped []string, err error) {
 	for _, folder := range folders {
 		names, err := filesIn(folder)
 		if err != nil {
-			return nil, left, err
+			return nil, skipped, err
 		}
 		for _, name := range names {
 			s, err := read(name)
 			if err != nil {
-				left = append(left, err.Error())
+				skipped = append(skipped, err.Error())
 				continue
 			}
 			if s.Database != database || s.Cluster != cluster {
@@ -54,20 +54,20 @@ func Find(ctx context.Context, folders []string, database, cluster string) (foun
 			alive, err := s.answers(ctx)
 			switch {
 			case ctx.Err() != nil:
-				return nil, left, context.Cause(ctx)
+				return nil, skipped, context.Cause(ctx)
 			case err != nil:
-				left = append(left, fmt.Sprintf("%s: %v", name, err))
+				skipped = append(skipped, fmt.Sprintf("%s: %v", name, err))
 			case alive:
-				return s, left, nil
+				return s, skipped, nil
 			default:
-				_ = os.Remove(name) // Else the next who looks removes it.
+				_ = os.Remove(name) // If this fails, the next Find removes it.
 			}
 		}
 	}
-	return nil, left, nil
+	return nil, skipped, nil
 }
 
-// filesIn are the files of servers in a folder, which need not be there.
+// filesIn returns the files of servers in a folder, which may not exist.
 func filesIn(folder string) (names []string, err error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func filesIn(folder string) (names []string, err error) {
 	return names, err
 }
 
-// answers reports whether the server that answers is the one of the file. The error says that this is not known.
+// answers reports whether the server of the file answers. If it returns an error, that is unknown.
 func (s *Server) answers(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()

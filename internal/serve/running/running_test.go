@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// start serves until the function is called.
+// start serves until the returned function is called.
 func start(t *testing.T) (*running.Server, func()) {
 	t.Helper()
 	s, err := serve.Listen(serve.Options{Address: "127.0.0.1:0", Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)})
@@ -75,7 +75,7 @@ func TestAFileWhoseServerIsGoneIsRemoved(t *testing.T) {
 	end()
 	_, err := gone.Publish([]string{folder})
 	require.NoError(t, err)
-	other, end := start(t) // It has another CA than the file says.
+	other, end := start(t) // Its CA differs from the one in the file.
 	defer end()
 	other.CA = gone.CA
 	_, err = other.Publish([]string{folder})
@@ -87,7 +87,7 @@ func TestAFileWhoseServerIsGoneIsRemoved(t *testing.T) {
 }
 
 func TestAServerThatIsSlowKeepsItsFile(t *testing.T) {
-	t.Parallel() // It waits for the patience to end.
+	t.Parallel() // It waits for the timeout.
 	folder := t.TempDir()
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAServerThatIsSlowKeepsItsFile(t *testing.T) {
 	require.Len(t, files(t, folder), 1)
 }
 
-func TestAFileThatOthersCouldHaveWrittenIsLeftOut(t *testing.T) {
+func TestAFileThatOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 	s, end := start(t)
 	defer end()
 	for name, c := range map[string]struct {
