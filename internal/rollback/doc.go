@@ -78,18 +78,18 @@
 // these streams, in one transaction (rollback.go). Each gap begins at a version that etcd was seen to hold, or earlier. A
 // stream that is opened later first asks whether it was in that etcd.
 //
-// A list is trusted if the API server's cache is shown to be of the new history (trust.go, cachecheck.go). If that takes
+// A list is trusted if the API server's cache is shown to be of the new history (firstpage.go, cachecheck.go). If that takes
 // long, the operator has to restart the kube-apiserver.
 //
 // # Files
 //
 //   - streams.go: Streams and Stream. revisions.go, lists.go and recall.go: what a stream is given.
-//   - claims.go, progress.go, following.go, lists.go, history.go, version.go, samples.go, trust.go: what a stream knows.
+//   - claims.go, progress.go, following.go, lists.go, history.go, version.go, samples.go, firstpage.go: what a stream knows.
 //   - etcd.go, verified.go: what is known of one etcd. grouping.go, sameetcd.go: which streams are in it.
 //   - ask.go, content.go: the questions to etcd.
 //   - probe.go, lookback.go, comparison.go: the checks. depth.go: how much history each etcd keeps.
 //   - rollback.go, pastrollbacks.go: what follows from a proof.
-//   - trust.go, cachecheck.go, window.go, fork.go: when a list is trusted again.
+//   - firstpage.go, trust.go, cachecheck.go, window.go: when a list is trusted again.
 //   - stretch.go: which revisions a recovery need not look at.
 //
 // # The lock

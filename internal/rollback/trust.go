@@ -1,179 +1,215 @@
 package rollback
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
+	"math"
+	"slices"
+	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
-type trust struct {
-	window     window        // how far back the server's cache can be watched
-	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
-	undone     servedVersion // the version that was served and is no longer in etcd
-	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
+// Three facts decide whether a list after a rollback is trusted:
+//
+//   - the newest version that both histories share,
+//   - since when all that was served is certainly of the new history,
+//   - the noted versions, with which the first two are found.
+//
+// This file has all three, and the search.
+
+const (
+	// ringLength bounds the observations in the history ring of an etcd, some hundred bytes each. After a rollback,
+	// they show up to where the two histories are the same. Once the ring is half full, it takes one observation
+	// each ringEvery. Together that is a minute of a busy cluster.
+	ringLength = 600
+	ringEvery  = 100 * time.Millisecond
+)
+
+// historyRing holds some of the versions that an etcd's streams were served, in the order of time. It drops the
+// oldest.
+type historyRing struct {
+	versions []observation
+	newest   time.Time // when the newest of them was served
 }
 
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
-func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
-	c.trust.window.settle(c.following.opened)
-	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
+// wantsNext reports whether the ring takes the next version.
+func (r *historyRing) wantsNext() bool {
+	return len(r.versions) < ringLength/2 || time.Since(r.newest) >= ringEvery
 }
 
-// rolledBackLocked notes that the stream was rolled back.
-func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
+// add adds a version that was served just now.
+func (r *historyRing) add(o observation) {
+	r.newest, r.versions = o.at, shortened(append(r.versions, o))
+}
 
-// listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
-func (t *trust) listedLocked(afterRollback bool) {
-	t.cacheCheck, t.finder = nil, nil
-	if afterRollback {
-		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
+// merge adds the versions of another ring.
+func (r *historyRing) merge(other historyRing) {
+	r.versions = append(r.versions, other.versions...)
+	slices.SortFunc(r.versions, func(a, b observation) int { return a.at.Compare(b.at) })
+	r.versions = shortened(r.versions)
+}
+
+// clear drops all versions.
+func (r *historyRing) clear() { r.versions = nil }
+
+// shortened drops the oldest versions of a ring that is too long.
+func shortened(versions []observation) []observation {
+	return slices.Delete(versions, 0, max(0, len(versions)-ringLength))
+}
+
+// fork is the point where the history of an etcd that was put back and its present history part. It is searched
+// when a list is to be trusted.
+type fork struct {
+	observed   []observation // what the streams of that etcd were served before the rollback was found
+	at         uint64        // a revision of the old history that no other history has
+	servedHere bool          // this process was served that revision
+
+	asking sync.Mutex // held while etcd is asked
+	found  *forkPoint
+}
+
+// forkPoint is what the search has found.
+type forkPoint struct {
+	// common is the newest served version that both histories certainly have; zero if there is none.
+	common observation
+	// newSince is the time from which all served versions are certainly of the new history. It is zero if this
+	// process was served nothing that may be of the old one.
+	newSince time.Time
+}
+
+// nothingOld reports whether this process was served nothing that may be of the old history.
+func (p *forkPoint) nothingOld() bool { return p.newSince.IsZero() }
+
+// isNew reports whether the versions that were served at that time are certainly of the new history.
+func (p *forkPoint) isNew(at time.Time) bool { return !at.Before(p.newSince) }
+
+// shared returns the newest revision that both histories certainly have, and when it was served.
+func (p *forkPoint) shared() (revision uint64, at time.Time) { return p.common.revision, p.common.at }
+
+// newFork keeps the observations of an etcd for the search. If the etcd is not proved to be the one of the
+// evidence, the revision of the evidence says nothing about it.
+func newFork(ring historyRing, e evidence, proved bool) *fork {
+	f := &fork{at: math.MaxUint64, observed: slices.DeleteFunc(slices.Clone(ring.versions), func(o observation) bool { return o.history != o.stream.history.number })}
+	if proved {
+		f.at, f.servedHere = e.at, e.servedHere
 	}
+	return f
 }
 
-// Truthful implements reflector.History. After a rollback, the first list from a new cache says at which resource
-// version the other streams are listed. Otherwise a quiet stream could be listed before a busy one. No stream would
-// have claimed the revisions between the two lists, and the quiet one would have to look at each of them.
-func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
-	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
+// forkBefore returns a fork of which only one fact is known: versions that were served before a time may be of the
+// old history.
+func forkBefore(at time.Time) *fork { return &fork{found: &forkPoint{newSince: at}} }
+
+// find searches the fork once, and keeps the result. If the server answers for no observed stream, the next call
+// searches again.
+func (f *fork) find(ctx context.Context) (forkPoint, error) {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	if f.found != nil {
+		return *f.found, nil
+	}
+	p, answered, err := f.locate(ctx)
+	if err == nil && answered {
+		f.found = &p
+	}
+	return p, err
+}
+
+// newestBefore returns the newest revision that was served before a time, 0 if there is none.
+func (f *fork) newestBefore(at time.Time) (newest uint64) {
+	for _, o := range f.observed {
+		if o.at.Before(at) {
+			newest = max(newest, o.revision)
+		}
+	}
+	return newest
+}
+
+// locate asks etcd where the histories part. If etcd has compacted one revision, it has compacted all before it.
+func (f *fork) locate(ctx context.Context) (p forkPoint, answered bool, err error) {
+	observed := slices.SortedFunc(slices.Values(f.observed), func(a, b observation) int { return cmp.Compare(a.revision, b.revision) })
+	observed = slices.CompactFunc(observed, func(a, b observation) bool { return a.key() == b.key() })
+	s := search{unanswered: map[*Stream]bool{}}
+	newSince, servedOld := time.Now(), f.servedHere
+	from, _ := slices.BinarySearchFunc(observed, f.at, func(o observation, revision uint64) int { return cmp.Compare(o.revision, revision) })
+	err = s.bisect(ctx, observed[:from], func(o observation, result lookResult) bool {
+		if result == match {
+			p.common = o
+		}
+		servedOld = servedOld || result == mismatch || result == future
+		return result == mismatch || result == future
+	})
 	if err != nil {
-		return "", nil //nolint:nilerr // opaque versions cannot be compared
+		return p, false, err
 	}
-	return (&firstPage{stream: c, at: listed, items: items}).check(ctx)
-}
-
-// firstPage is the first page of a list, which may come from the server's cache.
-type firstPage struct {
-	stream *Stream
-	at     uint64 // the resource version of the list
-	items  []any
-}
-
-// check returns an error as long as the list does not show the present state. at is as in reflector.History.
-func (p *firstPage) check(ctx context.Context) (at string, err error) {
-	if p.inAnotherEtcd(ctx) {
-		return "", nil
-	}
-	if err := p.checkUndone(ctx); err != nil {
-		return "", err
-	}
-	if err := p.checkInEtcd(ctx); err != nil {
-		return "", err
-	}
-	cache, err := p.checkCache(ctx)
-	if err != nil {
-		return "", err
-	}
-	return p.commonList(cache), nil
-}
-
-// inAnotherEtcd reports whether the stream is by now proved to be in another etcd than the one that was put back.
-// When the stream was rolled back, that was not known.
-func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
-	p.stream.all.mu.Lock()
-	finder := p.stream.trust.finder
-	p.stream.all.mu.Unlock()
-	if finder == nil {
-		return false
-	}
-	elsewhere, err := inAnotherEtcd(ctx, p.stream, []*Stream{finder})
-	return err == nil && elsewhere
-}
-
-// checkCache returns an error as long as the list may come from a cache that began in the old history.
-func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
-	p.stream.all.mu.Lock()
-	c := p.stream.trust.cacheCheck
-	p.stream.all.mu.Unlock()
-	if c == nil {
-		return cacheTrusted, nil
-	}
-	return c.check(ctx, &p.stream.ask, p.at)
-}
-
-// checkUndone returns an error as long as the API server serves a version that is no longer in etcd.
-func (p *firstPage) checkUndone(ctx context.Context) error {
-	for o, undone := range p.undone() {
-		result, err := o.ask.look(ctx, undone, undone.revision)
-		if err != nil && o == p.stream {
-			return err
+	// From the revision of the evidence on, a version that etcd holds is of the new history.
+	err = s.bisect(ctx, observed[from:], func(o observation, result lookResult) bool {
+		if result == match {
+			newSince = o.at
 		}
-		if err != nil || result == match || result == inconclusive {
-			continue // The list does not wait for another stream for which the server does not answer.
-		}
-		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
-		if err != nil && o == p.stream {
-			return err
-		}
-		if err != nil {
-			continue
-		}
-		if served, err := o.ask.find(list, undone); err != nil || served {
+		servedOld = servedOld || result != match
+		return result == match
+	})
+	// A version without an answer may be of the old history.
+	if servedOld || slices.ContainsFunc(observed, func(o observation) bool { return s.unanswered[o.stream] }) {
+		p.newSince = newSince
+	}
+	return p, s.answered || len(s.unanswered) == 0, err
+}
+
+// search asks etcd about observations.
+type search struct {
+	answered   bool             // the server has answered for some stream
+	unanswered map[*Stream]bool // the streams for which the server does not answer now, or cannot be asked
+}
+
+// bisect checks the middle observation, and goes on with one half, until none is left. visit says whether to go on
+// with the older half. bisect skips the observations of an unanswered stream. It returns an error only if ctx has
+// ended.
+func (s *search) bisect(ctx context.Context, observed []observation, visit func(observation, lookResult) (older bool)) error {
+	for len(observed) > 0 {
+		middle := len(observed) / 2
+		o := observed[middle]
+		result, err := s.look(ctx, o)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case s.unanswered[o.stream]:
 			if err != nil {
-				return err
+				s.noteUnanswered(ctx, observed)
 			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
+			observed = slices.DeleteFunc(slices.Clone(observed), func(other observation) bool { return s.unanswered[other.stream] })
+		case visit(o, result):
+			observed = observed[:middle]
+		default:
+			observed = observed[middle+1:]
 		}
 	}
 	return nil
 }
 
-// undone returns the versions that were served and are no longer in this etcd, by the stream that was served them.
-func (p *firstPage) undone() map[*Stream]servedVersion {
-	p.stream.all.mu.Lock()
-	defer p.stream.all.mu.Unlock()
-	found := map[*Stream]servedVersion{}
-	for _, o := range p.stream.all.streams {
-		if o.etcd == p.stream.etcd && o.trust.undone.name != "" {
-			found[o] = o.trust.undone
+// noteUnanswered finds out for which other streams the server does not answer either. It asks for all at once,
+// because the server may hang for many.
+func (s *search) noteUnanswered(ctx context.Context, observed []observation) {
+	var others []*Stream
+	for _, o := range observed {
+		if !s.unanswered[o.stream] && !slices.Contains(others, o.stream) {
+			others = append(others, o.stream)
 		}
 	}
-	return found
+	unanswered, _ := findUnanswered(ctx, others)
+	for c, is := range unanswered {
+		s.unanswered[c] = is
+	}
 }
 
-// checkInEtcd returns an error if etcd does not hold the newest listed version.
-func (p *firstPage) checkInEtcd(ctx context.Context) error {
-	var shown living
-	shown.addPage(p.items)
-	newest := shown.newest()
-	switch result, err := p.stream.ask.look(ctx, newest, p.at); {
-	case err != nil:
-		return err
-	case result == future:
-		return errors.New("etcd has not reached that resource version: the API server answers from its cache; restart it")
-	case result == mismatch && newest.name != "":
-		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+// look checks an observation. If the server did not answer for its stream before, look does not ask again.
+func (s *search) look(ctx context.Context, o observation) (result lookResult, err error) {
+	if s.unanswered[o.stream] || !o.stream.canAsk() {
+		s.unanswered[o.stream] = true
+		return inconclusive, nil
 	}
-	return nil
-}
-
-// commonListFor is how long other streams are listed at the resource version of the first list. To list all
-// resources takes some seconds.
-const commonListFor = 10 * time.Second
-
-// commonList returns the resource version at which the streams of this etcd are listed after a rollback. It is ""
-// if there was no such list, or the stream need not be listed there. The first stream that is listed from a new
-// cache sets it. Most caches of a restarted API server begin at about the same revision, and can be watched from
-// there. If a cache is not known to be new, it may have something of the old history after an earlier revision.
-func (p *firstPage) commonList(cache cacheAge) (at string) {
-	p.stream.all.mu.Lock()
-	defer p.stream.all.mu.Unlock()
-	etcd := p.stream.etcd
-	if !p.stream.history.rolledBack {
-		return ""
-	}
-	if time.Since(etcd.commonListTime) > commonListFor {
-		etcd.commonList = 0 // Newer caches may have begun since, which cannot be watched from there.
-	}
-	if etcd.commonList == 0 && cache == cacheNew {
-		etcd.commonList, etcd.commonListTime = p.at, time.Now()
-	}
-	if etcd.commonList != 0 && (cache != cacheTrusted || etcd.commonList > p.at) {
-		at = strconv.FormatUint(etcd.commonList, 10)
-	}
-	return at
+	result, err = o.stream.ask.look(ctx, o.servedVersion, o.revision)
+	s.unanswered[o.stream], s.answered = err != nil, s.answered || err == nil
+	return result, err
 }

@@ -1,0 +1,179 @@
+package rollback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
+type trust struct {
+	window     window        // how far back the server's cache can be watched
+	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
+	undone     servedVersion // the version that was served and is no longer in etcd
+	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
+}
+
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
+func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
+	c.trust.window.settle(c.following.opened)
+	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
+}
+
+// rolledBackLocked notes that the stream was rolled back.
+func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
+
+// listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
+func (t *trust) listedLocked(afterRollback bool) {
+	t.cacheCheck, t.finder = nil, nil
+	if afterRollback {
+		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
+	}
+}
+
+// Truthful implements reflector.History. After a rollback, the first list from a new cache says at which resource
+// version the other streams are listed. Otherwise a quiet stream could be listed before a busy one. No stream would
+// have claimed the revisions between the two lists, and the quiet one would have to look at each of them.
+func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
+	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return "", nil //nolint:nilerr // opaque versions cannot be compared
+	}
+	return (&firstPage{stream: c, at: listed, items: items}).check(ctx)
+}
+
+// firstPage is the first page of a list, which may come from the server's cache.
+type firstPage struct {
+	stream *Stream
+	at     uint64 // the resource version of the list
+	items  []any
+}
+
+// check returns an error as long as the list does not show the present state. at is as in reflector.History.
+func (p *firstPage) check(ctx context.Context) (at string, err error) {
+	if p.inAnotherEtcd(ctx) {
+		return "", nil
+	}
+	if err := p.checkUndone(ctx); err != nil {
+		return "", err
+	}
+	if err := p.checkInEtcd(ctx); err != nil {
+		return "", err
+	}
+	cache, err := p.checkCache(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.commonList(cache), nil
+}
+
+// inAnotherEtcd reports whether the stream is by now proved to be in another etcd than the one that was put back.
+// When the stream was rolled back, that was not known.
+func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
+	p.stream.all.mu.Lock()
+	finder := p.stream.trust.finder
+	p.stream.all.mu.Unlock()
+	if finder == nil {
+		return false
+	}
+	elsewhere, err := inAnotherEtcd(ctx, p.stream, []*Stream{finder})
+	return err == nil && elsewhere
+}
+
+// checkCache returns an error as long as the list may come from a cache that began in the old history.
+func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
+	p.stream.all.mu.Lock()
+	c := p.stream.trust.cacheCheck
+	p.stream.all.mu.Unlock()
+	if c == nil {
+		return cacheTrusted, nil
+	}
+	return c.check(ctx, &p.stream.ask, p.at)
+}
+
+// checkUndone returns an error as long as the API server serves a version that is no longer in etcd.
+func (p *firstPage) checkUndone(ctx context.Context) error {
+	for o, undone := range p.undone() {
+		result, err := o.ask.look(ctx, undone, undone.revision)
+		if err != nil && o == p.stream {
+			return err
+		}
+		if err != nil || result == match || result == inconclusive {
+			continue // The list does not wait for another stream for which the server does not answer.
+		}
+		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
+		if err != nil && o == p.stream {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		if served, err := o.ask.find(list, undone); err != nil || served {
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
+		}
+	}
+	return nil
+}
+
+// undone returns the versions that were served and are no longer in this etcd, by the stream that was served them.
+func (p *firstPage) undone() map[*Stream]servedVersion {
+	p.stream.all.mu.Lock()
+	defer p.stream.all.mu.Unlock()
+	found := map[*Stream]servedVersion{}
+	for _, o := range p.stream.all.streams {
+		if o.etcd == p.stream.etcd && o.trust.undone.name != "" {
+			found[o] = o.trust.undone
+		}
+	}
+	return found
+}
+
+// checkInEtcd returns an error if etcd does not hold the newest listed version.
+func (p *firstPage) checkInEtcd(ctx context.Context) error {
+	var shown living
+	shown.addPage(p.items)
+	newest := shown.newest()
+	switch result, err := p.stream.ask.look(ctx, newest, p.at); {
+	case err != nil:
+		return err
+	case result == future:
+		return errors.New("etcd has not reached that resource version: the API server answers from its cache; restart it")
+	case result == mismatch && newest.name != "":
+		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+	}
+	return nil
+}
+
+// commonListFor is how long other streams are listed at the resource version of the first list. To list all
+// resources takes some seconds.
+const commonListFor = 10 * time.Second
+
+// commonList returns the resource version at which the streams of this etcd are listed after a rollback. It is ""
+// if there was no such list, or the stream need not be listed there. The first stream that is listed from a new
+// cache sets it. Most caches of a restarted API server begin at about the same revision, and can be watched from
+// there. If a cache is not known to be new, it may have something of the old history after an earlier revision.
+func (p *firstPage) commonList(cache cacheAge) (at string) {
+	p.stream.all.mu.Lock()
+	defer p.stream.all.mu.Unlock()
+	etcd := p.stream.etcd
+	if !p.stream.history.rolledBack {
+		return ""
+	}
+	if time.Since(etcd.commonListTime) > commonListFor {
+		etcd.commonList = 0 // Newer caches may have begun since, which cannot be watched from there.
+	}
+	if etcd.commonList == 0 && cache == cacheNew {
+		etcd.commonList, etcd.commonListTime = p.at, time.Now()
+	}
+	if etcd.commonList != 0 && (cache != cacheTrusted || etcd.commonList > p.at) {
+		at = strconv.FormatUint(etcd.commonList, 10)
+	}
+	return at
+}
