@@ -49,7 +49,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send leaves If-None-Match, HEAD and ranges to the standard library.
+// send answers with the file. The standard library handles If-None-Match, HEAD and ranges.
 func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h, body, etag := w.Header(), a.plain, a.etag
 	h.Set("Content-Type", a.kind)

@@ -8,7 +8,7 @@ import (
 
 const pageHead = `# Performance
 
-What recording and replaying cost, each side by side with what one would take instead: in one run, on one machine, in turn. [METHODOLOGY.md](../METHODOLOGY.md) says
+This page compares the cost of recording and replaying with the alternatives: in one run, on one machine, in turn. [METHODOLOGY.md](../METHODOLOGY.md) says
 how, on what data, and what the figures do not show. Times and rates are those of this machine; it is the ratios that can be taken elsewhere.
 
 `

@@ -62,7 +62,7 @@ func (w withPrograms) build() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a failure leaves files only in the system's temporary folder
+	defer func() { _ = os.RemoveAll(dir) }() // if it fails, files remain only in the system's temporary folder
 	built = dir
 	args := []string{"build", "-ldflags", "-s -w", "-o", dir + "/"}
 	for _, name := range w.programs {
