@@ -184,7 +184,7 @@ OUTPUT     ?= table
 RESULTS    ?= bench-results/$(SIZE).json
 
 .PHONY: bench
-bench: setup ## Measure side by side with what one would take instead, and print tables: what is not in RESULTS yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (up to an hour)
+bench: setup ## Measure side by side with the alternatives, and print tables: the measures that RESULTS does not have yet, or [ONLY=2,8] [SIZE=middle] [RUNS=5] [DIR=/var/tmp] (up to an hour)
 	@$(GO) run -ldflags "$(LDFLAGS)" ./bench run -size $(SIZE) -rounds $(RUNS) -only "$(ONLY)" -recording "$(RECORDING)" -results $(RESULTS) $(if $(RECORD),-record "$(RECORD)") $(if $(DIR),-dir "$(DIR)")
 
 .PHONY: bench-full
