@@ -175,14 +175,14 @@ func TestTheFirstOfTwoItemsWithOneKeyIsKeptAndTheOtherIsReported(t *testing.T) {
 	require.Equal(t, "detail; 2 items repeat a key of the same list and were left out: a, b", entries[2].Marker.Detail)
 
 	many := []any{}
-	for i := range 2 * maxConfessed {
-		many = append(many, obj(strconv.Itoa(i/2%maxConfessed), "u", "1"), obj("x", "u", "1"))
+	for i := range 2 * maxNamed {
+		many = append(many, obj(strconv.Itoa(i/2%maxNamed), "u", "1"), obj("x", "u", "1"))
 	}
 	require.NoError(t, takeIn(f, "expired", "9", "10", many))
 	entries = next(t, q)
 	detail := entries[len(entries)-1].Marker.Detail
 	require.True(t, strings.HasSuffix(detail, ", …"), detail)
-	require.Len(t, strings.Split(detail, ", "), maxConfessed+1)
+	require.Len(t, strings.Split(detail, ", "), maxNamed+1)
 }
 
 func TestAPageWithABadObjectIsRefusedAsAWhole(t *testing.T) {

@@ -367,7 +367,7 @@ func (m *model) commit(most int) {
 	for i := range entries {
 		e := &entries[i]
 		m.record(e.Stream.(*modelStream), e, e.Marker)
-		for _, b := range e.Beside {
+		for _, b := range e.Others {
 			marker := *e.Marker
 			marker.FromRV, marker.FromTime = b.FromRV, b.FromTime
 			m.record(b.Stream.(*modelStream), &deltafifo.Entry{Observed: e.Observed, Marker: &marker}, &marker)
