@@ -53,6 +53,7 @@ type world struct {
 	edition    int    // edition of the definition of widgets
 	slow       string // file that makes the database's disk slow
 	peak       peak
+	restarts   int // restarts of the API server because its caches were not trusted
 
 	mu    sync.Mutex // protects exits
 	exits map[int]int
