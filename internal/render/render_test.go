@@ -103,7 +103,7 @@ func TestYAMLReplacesALoneSurrogateAndNamesItsPlace(t *testing.T) {
 
 func TestTheErrorOfAValueThatYAMLCannotHoldNamesItsPlace(t *testing.T) {
 	_, err := render.YAML([]byte(`{"spec":{"\ud800":1,"\ud801":2}}`))
-	require.ErrorContains(t, err, "/spec/\uFFFD is there twice")
+	require.ErrorContains(t, err, "/spec/\uFFFD exists twice")
 	_, err = render.YAML([]byte(`{"spec":{"n":[1e400]}}`))
 	require.ErrorContains(t, err, "the number at /spec/n/0 is too large for YAML: 1e400")
 	_, err = render.YAML([]byte(`{"spec":`))

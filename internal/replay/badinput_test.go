@@ -182,5 +182,5 @@ func TestAnObjectInADeletedNamespaceIsReportedAsDeleted(t *testing.T) {
 	require.Contains(t, around, "13:18:37", "the instant is the time of the version")
 	managers := b.called(t, "log -n shop --since seq:1 --manager !kube*", "").err
 	require.Contains(t, managers, `no recent version has --manager "!kube*"`)
-	require.True(t, slices.ContainsFunc(strings.Split(managers, "\n"), func(line string) bool { return strings.HasPrefix(line, "Note: nothing") }))
+	require.True(t, slices.ContainsFunc(strings.Split(managers, "\n"), func(line string) bool { return strings.HasPrefix(line, "Note: no matching object") }))
 }

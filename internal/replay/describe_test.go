@@ -165,5 +165,5 @@ func TestDescribeNamesTheListsThatAreNotOnRecord(t *testing.T) {
 	h.interrupted("pods", "forbidden", "no right")
 	got = h.replayed(t, "describe", "pod/other", "-n", "shop")
 	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "changes of pods after")
-	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: events were not on record at this instant")
+	require.Contains(t, strings.Join(strings.Fields(got.err), " "), "Note: events were not recorded at this instant")
 }

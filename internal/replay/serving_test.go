@@ -210,7 +210,7 @@ func TestContradictoryFlagsOfASharedServerAreRejected(t *testing.T) {
 		says string
 	}{
 		"no mode":                 {with("--live", uid+"="+live), "need --authorization"},
-		"an unknown mode":         {with("--authorization", "rbac", "--live", uid+"="+live), `--authorization "rbac": there are live-self and live`},
+		"an unknown mode":         {with("--authorization", "rbac", "--live", uid+"="+live), `--authorization "rbac": use live-self or live`},
 		"no certificate":          {[]string{"--authorization", "live", "--live", uid + "=" + live}, "needs --tls-cert and --tls-key"},
 		"no live API":             {with("--authorization", "live-self"), "needs --live UID=KUBECONFIG"},
 		"no UID":                  {with("--authorization", "live-self", "--live", live), "use UID=KUBECONFIG"},

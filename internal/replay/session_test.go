@@ -32,7 +32,7 @@ func TestASessionCanBeCreatedPlayedAndEnded(t *testing.T) {
 	got := b.asked(t, "session", "--utc")
 	require.Zero(t, got.code, got.err)
 	require.Empty(t, got.out)
-	require.Contains(t, got.err, `there are no sessions; "replay session NAME --at INSTANT" makes one`)
+	require.Contains(t, got.err, `there are no sessions; make one with "replay session NAME --at INSTANT"`)
 
 	got = b.asked(t, "session", "night", "--at", "2026-03-10T12:03:00Z", "--utc")
 	require.Zero(t, got.code, got.err)
