@@ -17,7 +17,7 @@ import (
 //go:embed dist/index.html dist/app.js dist/app.css dist/icon.svg
 var dist embed.FS
 
-// names are the paths that are served, with their files and types.
+// names are the served paths, with their files and content types.
 var names = map[string]struct{ file, kind string }{
 	"/":         {"index.html", "text/html; charset=utf-8"},
 	"/app.js":   {"app.js", "text/javascript; charset=utf-8"},
@@ -25,7 +25,7 @@ var names = map[string]struct{ file, kind string }{
 	"/icon.svg": {"icon.svg", "image/svg+xml"},
 }
 
-// An asset is a file of the bundle, ready to be sent.
+// An asset is a file of the bundle, ready to send.
 type asset struct {
 	kind, etag   string
 	plain, small []byte
@@ -49,11 +49,11 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send answers with the file. The standard library handles If-None-Match, HEAD and ranges.
+// send uses the standard library for If-None-Match, HEAD and ranges.
 func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h, body, etag := w.Header(), a.plain, a.etag
 	h.Set("Content-Type", a.kind)
-	h.Set("Cache-Control", "no-cache") // Ask each time: a new program has a new page.
+	h.Set("Cache-Control", "no-cache") // Clients revalidate each time, because a new program has a new page.
 	h.Add("Vary", "Accept-Encoding")
 	if takesGzip(r) {
 		h.Set("Content-Encoding", "gzip")
@@ -73,7 +73,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// load compresses the embedded files. It cannot fail: they are part of the program, and memory takes what is written.
+// load compresses the embedded files. It cannot fail: the files are part of the program, and writes to memory succeed.
 func load() map[string]asset {
 	loaded := map[string]asset{}
 	for at, name := range names {

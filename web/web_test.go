@@ -52,7 +52,7 @@ func TestThePageIsServedAsItIsCommitted(t *testing.T) {
 	}
 }
 
-func TestThePageIsCompressedForClientsThatTakeIt(t *testing.T) {
+func TestThePageIsCompressedForClientsThatAcceptGzip(t *testing.T) {
 	committed, err := os.ReadFile("dist/app.js")
 	require.NoError(t, err)
 	answer := ask(http.MethodGet, "/app.js", "Accept-Encoding", "br, gzip;q=0.8")
@@ -86,8 +86,8 @@ func TestThePageRefusesMethodsThatWrite(t *testing.T) {
 	}
 }
 
-// A policy without 'unsafe-inline' stops inline code. A page that is offline can load from no other place.
-func TestThePageHasNothingInlineAndNothingFromElsewhere(t *testing.T) {
+// The policy without 'unsafe-inline' forbids inline code. An offline page cannot load from other hosts.
+func TestThePageHasNoInlineCodeAndNoForeignSources(t *testing.T) {
 	index := string(text(t, ask(http.MethodGet, "/").Body))
 	require.NotRegexp(t, `(?i)<style|\sstyle=|\son[a-z]+=|<script(?:[^>]*)>[^<]`, index)
 	for _, found := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(index, -1) {
@@ -110,7 +110,7 @@ func TestSourcesSetNoHTML(t *testing.T) {
 	}))
 }
 
-func TestVendoredFilesAreThoseOfTheRegistry(t *testing.T) {
+func TestVendoredFilesEqualThoseOfTheRegistry(t *testing.T) {
 	list, err := os.ReadFile("vendor/digests.sha256")
 	require.NoError(t, err)
 	want := map[string]string{}

@@ -1040,7 +1040,7 @@ function clock(ms, seconds = true, millis = false) {
   return `${two(d4.getUTCHours())}:${two(d4.getUTCMinutes())}${seconds ? `:${two(d4.getUTCSeconds())}` : ""}${millis ? `.${String(d4.getUTCMilliseconds()).padStart(3, "0")}` : ""}`;
 }
 var full = (ms) => `${day(ms)} ${clock(ms, true, true)} ${zone(ms)}`;
-var brief = (ms, beside) => day(ms) === day(beside) ? clock(ms) : `${day(ms)} ${clock(ms)}`;
+var brief = (ms, other) => day(ms) === day(other) ? clock(ms) : `${day(ms)} ${clock(ms)}`;
 function span(ms) {
   const s4 = Math.abs(ms) / 1e3;
   if (s4 < 1) return `${Math.round(s4 * 1e3)} ms`;
@@ -1321,10 +1321,10 @@ var taken = (() => {
 var focus = y3(parse(location.hash));
 var cluster = O(() => focus.value.cluster);
 var glided = -Infinity;
-var owed = 0;
+var pendingWrite = 0;
 function write() {
-  clearTimeout(owed);
-  owed = 0;
+  clearTimeout(pendingWrite);
+  pendingWrite = 0;
   const f5 = focus.peek();
   history.replaceState({ time: f5.time }, "", show(f5));
 }
@@ -1337,11 +1337,11 @@ function move(change, how = "step") {
   }
   const now2 = performance.now(), replace = how === "learn" || how === "glide" && now2 - glided < 1e3;
   glided = how === "glide" ? now2 : -Infinity;
-  if (!replace && owed) write();
+  if (!replace && pendingWrite) write();
   focus.value = next2;
   if (!replace) history.pushState({ time: next2.time }, "", show(next2));
   else if (how === "learn") write();
-  else owed ||= setTimeout(write, late);
+  else pendingWrite ||= setTimeout(write, late);
 }
 var filter = (change, how = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
 var clearFilter = () => move({ filter: none });
@@ -1360,8 +1360,8 @@ var enter = (to) => move({
 });
 var filtered = (f5) => JSON.stringify(f5) !== JSON.stringify(none);
 addEventListener("popstate", (e4) => {
-  clearTimeout(owed);
-  owed = 0;
+  clearTimeout(pendingWrite);
+  pendingWrite = 0;
   focus.value = { ...parse(location.hash), time: e4.state?.time ?? null };
 });
 
@@ -1627,8 +1627,8 @@ var hour = 36e5;
 var slices = { pages: 1e4, add: summed };
 var met = (i4) => i4.kind === "pruned" || i4.kind === "damaged";
 function summed(a5, b3) {
-  const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0))), told4 = b3.incomplete ?? [], before = (a5.incomplete ?? []).filter(met);
-  const incomplete2 = [...told4, ...before.filter((i4) => !told4.some((known) => known.from === i4.from && known.text === i4.text))];
+  const counts = a5.counts.map((c4, k4) => c4.map((n3, i4) => n3 + (b3.counts[k4]?.[i4] ?? 0))), newer = b3.incomplete ?? [], before = (a5.incomplete ?? []).filter(met);
+  const incomplete2 = [...newer, ...before.filter((i4) => !newer.some((known) => known.from === i4.from && known.text === i4.text))];
   const first2 = a5.ahead ? { ahead: a5.ahead } : {};
   const older2 = Object.fromEntries(a5.classes.map((c4) => [c4, (a5.before[c4] ?? 0) + (b3.before[c4] ?? 0)]));
   return { ...b3, ...first2, counts, incomplete: incomplete2, before: older2, hidden: { ...b3.hidden, heartbeat: (a5.hidden?.heartbeat ?? 0) + (b3.hidden?.heartbeat ?? 0) } };
@@ -1803,7 +1803,7 @@ var compared = query(() => {
 
 // src/instant.ts
 var of = (r4) => ({ uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
-var told = y3("");
+var announced = y3("");
 function freeze(f5, time) {
   const s4 = shown.peek(), w5 = whole2.peek();
   if (!s4 || !w5 || time === null) return {};
@@ -1841,7 +1841,7 @@ async function lookAt(time, more = {}) {
     const found = await resolve(String(at2));
     if (mine === turn) arrive(found.seq, at2, more);
   } catch (e4) {
-    if (mine === turn) told.value = e4 instanceof Failure ? e4.message : "";
+    if (mine === turn) announced.value = e4 instanceof Failure ? e4.message : "";
   } finally {
     if (scrub.peek() === at2) scrub.value = null;
   }
@@ -1887,7 +1887,7 @@ x2(() => {
 });
 function unresolved(e4) {
   if (!(e4 instanceof Failure) || locked.peek()) return;
-  told.value = e4.message;
+  announced.value = e4.message;
   move({ at: null, time: null, wanted: "" }, "learn");
 }
 var waitingSteps = 10;
@@ -1916,13 +1916,13 @@ async function stride(mine, direction, scope) {
     const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid: uid2 }, seq);
     if (mine !== turn) return;
     if (found.seq === null) {
-      told.value = direction === "next" ? "No later change." : "No earlier change.";
+      announced.value = direction === "next" ? "No later change." : "No earlier change.";
       return;
     }
     const other = about !== "object" && found.object ? of(found.object) : {};
     arrive(found.seq, found.time, other);
   } catch (e4) {
-    if (mine === turn) told.value = e4 instanceof Failure ? e4.message : "";
+    if (mine === turn) announced.value = e4 instanceof Failure ? e4.message : "";
   }
 }
 async function find(params, seq) {
@@ -2115,7 +2115,7 @@ function paintBar(c4, b3, i4, x3, w5, bottom, height2, p5) {
     y5 -= h5;
   }
 }
-var told2 = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
+var kindText = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
 function paintIncomplete(c4, all3, s4, y5, height2, p5, view) {
   unhatch(view);
   for (const g5 of grouped2(all3.filter((i4) => stretch(i4, s4) !== null))) {
@@ -2139,7 +2139,7 @@ var labels = font(10, 600);
 function label(c4, g5, x3, w5, y5, p5) {
   if (w5 < 34) return;
   c4.font = labels;
-  const text = clip(c4, [told2[g5.one.kind] ?? g5.one.kind, g5.streams.length > 1 ? `of ${g5.streams.length} resources` : g5.streams[0] ?? ""].filter(Boolean).join(" "), w5 - 8, labels);
+  const text = clip(c4, [kindText[g5.one.kind] ?? g5.one.kind, g5.streams.length > 1 ? `of ${g5.streams.length} resources` : g5.streams[0] ?? ""].filter(Boolean).join(" "), w5 - 8, labels);
   if (!text) return;
   const width2 = wide(c4, text, labels);
   c4.fillStyle = p5.paper;
@@ -2246,9 +2246,9 @@ function Side({ is, of: v4 }) {
   ] });
 }
 function Holes({ of: holes }) {
-  const told4 = grouped2(holes);
-  if (told4.length === 0) return null;
-  return /* @__PURE__ */ a4("ul", { class: "holes", children: told4.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
+  const groups = grouped2(holes);
+  if (groups.length === 0) return null;
+  return /* @__PURE__ */ a4("ul", { class: "holes", children: groups.map((g5, i4) => /* @__PURE__ */ a4(Hole, { g: g5 }, i4)) });
 }
 function Hole({ g: g5 }) {
   const { one, streams } = g5, end2 = whole2.value?.to ?? one.from, some = streams.length > 1;
@@ -2336,12 +2336,12 @@ async function put(name, at2) {
     if (mine !== turn2) return false;
     r3(() => {
       [state.value, stands.value, refusal.value, ended.value] = [body, end2 ? null : body.seq, "", ""];
-      if (made2 && aim.peek() !== null && driven.peek()) told.value = `Session ${name} had ended, and was made again.`;
+      if (made2 && aim.peek() !== null && driven.peek()) announced.value = `Session ${name} had ended, and was made again.`;
     });
     return true;
   } catch (e4) {
     if (mine === turn2) r3(() => {
-      told.value = refusal.value = sentence(e4);
+      announced.value = refusal.value = sentence(e4);
       stands.value = null;
     });
     return false;
@@ -2382,7 +2382,7 @@ function go(s4) {
     carry(end2 ? null : s4.seq, Date.parse(s4.time));
   });
 }
-function leave() {
+function stopDriving() {
   turn2++;
   r3(() => {
     keep2("");
@@ -2394,7 +2394,7 @@ function leave() {
 async function end(name) {
   try {
     await order("DELETE", path(name));
-    if (driven.peek() === name) leave();
+    if (driven.peek() === name) stopDriving();
     refusal.value = "";
   } catch (e4) {
     refusal.value = sentence(e4);
@@ -2423,7 +2423,7 @@ async function read4() {
   try {
     const { body } = await order("GET", path(name));
     if (mine !== turn2) return;
-    if (body.cluster !== uid()) leave();
+    if (body.cluster !== uid()) stopDriving();
     else learn2(body);
   } catch (e4) {
     if (mine === turn2 && e4 instanceof Failure && e4.code === 404) r3(() => {
@@ -2443,7 +2443,7 @@ x2(() => {
   if (cluster.value === was) return;
   was = cluster.value;
   sessions.value = null;
-  leave();
+  stopDriving();
 });
 
 // src/sessions.tsx
@@ -2502,7 +2502,7 @@ function Driven({ name }) {
     ] }),
     /* @__PURE__ */ a4("p", { class: "session-buttons", children: [
       gone ? /* @__PURE__ */ a4("button", { type: "button", onClick: () => void make(name), children: "make it again, at this instant" }) : null,
-      /* @__PURE__ */ a4("button", { type: "button", onClick: leave, children: "let go of it" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: stopDriving, children: "let go of it" }),
       gone ? null : /* @__PURE__ */ a4("button", { type: "button", onClick: () => void end(name), children: "end it" })
     ] }),
     gone ? null : /* @__PURE__ */ a4("p", { class: "faint", children: "If you let go, the session stays as it is, and ends 30 minutes after its last request. If you end it, its clients get an error." })
@@ -3243,11 +3243,11 @@ var lives = O(() => {
     if (known) known.push(l4);
     else same.set(name, [l4]);
   }
-  const told4 = /* @__PURE__ */ new Map();
+  const numbers2 = /* @__PURE__ */ new Map();
   for (const some of same.values()) if (some.length > 1) {
-    some.sort((a5, b3) => (a5.born ?? 0) - (b3.born ?? 0)).forEach((l4, i4) => told4.set(l4.id, `life ${i4 + 1} of ${some.length}`));
+    some.sort((a5, b3) => (a5.born ?? 0) - (b3.born ?? 0)).forEach((l4, i4) => numbers2.set(l4.id, `life ${i4 + 1} of ${some.length}`));
   }
-  return told4;
+  return numbers2;
 });
 function Lanes() {
   const width2 = useWidth(lanesWidth, labels2), head2 = usePainted(paintHead), body = usePainted(paint2), scroller = T2(null);
@@ -3484,7 +3484,7 @@ function Blamed({ uid: uid2, at: at2 }) {
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines2.map((l4, i4) => {
       const origin = answer.origins[l4.origin], same = i4 > 0 && lines2[i4 - 1]?.origin === l4.origin;
-      return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? told3(origin) : "", children: [
+      return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? originText(origin) : "", children: [
         /* @__PURE__ */ a4("span", { class: "who", children: origin && !same ? /* @__PURE__ */ a4("button", { type: "button", class: "when", onClick: () => look2(origin.seq, origin.time), children: short2(origin) }) : null }),
         /* @__PURE__ */ a4("span", { children: l4.text })
       ] }, i4);
@@ -3497,7 +3497,7 @@ function Blamed({ uid: uid2, at: at2 }) {
   ] });
 }
 var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole2.value?.to ?? o5.time)} ${o5.manager || "?"}`;
-var told3 = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
+var originText = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
 function Told({ uid: uid2 }) {
   const answer = ofThis(story.answer.value, uid2);
   if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
@@ -4043,19 +4043,19 @@ var sheet = [
   { keys: ["?"], does: "this sheet", run: () => {
     helping.value = !helping.peek();
   } },
-  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: leave2 }
+  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: escapeKey }
 ];
 var link = () => location.origin + location.pathname + location.hash;
 async function copy(text, said) {
   if (!text) return;
   try {
     await navigator.clipboard.writeText(text);
-    told.value = said;
+    announced.value = said;
   } catch {
-    told.value = text;
+    announced.value = text;
   }
 }
-function leave2() {
+function escapeKey() {
   const in_ = document.activeElement;
   if (helping.peek()) helping.value = false;
   else if (in_ && in_.matches("input, select, textarea")) in_.blur();
@@ -4132,14 +4132,14 @@ function Shape({ d: d4, of: name }) {
   return /* @__PURE__ */ a4("svg", { width: "16", height: "16", viewBox: "0 0 16 16", class: `shape c-${name}`, "aria-hidden": "true", children: /* @__PURE__ */ a4("path", { d: d4, fill: "currentColor" }) });
 }
 function Spoken() {
-  return /* @__PURE__ */ a4("p", { class: `told${told.value ? " shown" : ""}`, role: "status", "aria-live": "polite", children: told.value });
+  return /* @__PURE__ */ a4("p", { class: `told${announced.value ? " shown" : ""}`, role: "status", "aria-live": "polite", children: announced.value });
 }
 var fading = 0;
 x2(() => {
-  if (!told.value) return;
+  if (!announced.value) return;
   clearTimeout(fading);
   fading = setTimeout(() => {
-    told.value = "";
+    announced.value = "";
   }, 4e3);
 });
 

@@ -1,23 +1,23 @@
-// Requests to the server that gave the page: the token, the answers kept in memory, and what happens if the record changes.
+// Requests to the server of the page: the token, the cached answers, and what happens if the record changes.
 import { signal } from "@preact/signals";
 import type { Answer } from "./model";
 
 export type Params = Record<string, string | number | string[] | undefined | null>;
 
-/** Failure is an answer that is not one: the message is the server's, and says what to do. */
+/** Failure is an error answer. Its message comes from the server, and says what to do. */
 export class Failure extends Error {
   constructor(readonly code: number, message: string) { super(message); }
 }
 
 const place = "kuberewind.token";
-/** Only plain http, which is on loopback, has tokens that die with the server: new tabs find them. A token of a live cluster stays in memory. */
+/** Tokens are stored only with plain http, which is on loopback, so that new tabs find them. A token of a live cluster stays in memory. */
 const loopback = location.protocol === "http:";
 
-/** locked says why the server wants another token; it is empty while requests pass. */
+/** locked has the server's reason for refusing the token; it is empty while requests succeed. */
 export const locked = signal("");
-/** away says that the server cannot be reached; the page goes on asking. */
+/** away has a message while the server cannot be reached. The page retries. */
 export const away = signal("");
-/** renewed makes all questions be asked anew: after a prune, an erasure or a closed gap, with a new token, and if the server answers again. */
+/** renewed repeats all questions: after a prune, an erasure or a closed gap, with a new token, and when the server answers again. */
 export const renewed = signal(0);
 let revision: number | null = null;
 
@@ -29,18 +29,18 @@ function read(): string {
 
 export function setToken(value: string): void {
   token = value;
-  if (loopback) try { localStorage.setItem(place, value); } catch { /* The tab keeps it. */ }
+  if (loopback) try { localStorage.setItem(place, value); } catch { /* Then only this tab has it. */ }
   again();
 }
 
-/** again asks all anew. Another tab may have a newer token by now. */
+/** again repeats all questions. Another tab may have stored a newer token. */
 export function again(): void {
   if (loopback) token = read() || token;
   locked.value = "";
   renewed.value++;
 }
 
-/** admitted is false until the code of the link is exchanged: no question goes out before. */
+/** admitted is false until the code of the link is exchanged. The page sends no question before. */
 export const admitted = signal(false);
 
 /** admit exchanges the single-use code of a link. */
@@ -56,7 +56,7 @@ export async function admit(code: string): Promise<void> {
   }
 }
 
-/** failure reads why the server refused. A question that was dropped meanwhile says nothing. */
+/** failure returns the server's reason for an error. If the question was aborted meanwhile, it throws instead. */
 async function failure(answer: Response, aborted?: AbortSignal): Promise<Failure> {
   let message = "";
   try { message = ((await answer.json()) as { message?: string }).message ?? ""; } catch { /* A proxy answered. */ }
@@ -68,7 +68,7 @@ async function failure(answer: Response, aborted?: AbortSignal): Promise<Failure
 const kept = new Map<string, unknown>();
 const most = 300;
 
-/** forget drops all answers, if the record is another than the one they are of. */
+/** forget drops all answers if they belong to another revision of the record. */
 function forget(now: number): void {
   if (now === undefined || now === revision) return;
   kept.clear();
@@ -76,7 +76,7 @@ function forget(now: number): void {
   revision = now;
 }
 
-/** setBack drops all answers: the record was restored from an older copy, and seqs that came later are of nothing, or of something else. */
+/** setBack drops all answers after the record was restored from an older copy. Later seqs do not exist any more, or belong to other deltas. */
 export function setBack(): void {
   kept.clear();
   renewed.value++;
@@ -89,8 +89,8 @@ export function address(shape: string, params: Params): string {
   return `/timeline/v1/${shape}?${query}`;
 }
 
-/** get asks one shape. An answer with a mark is kept under it: the mark says up to where the record was when it was asked. took is told the milliseconds
- * of an answer of the server. */
+/** get requests one shape. An answer with a mark is cached under it; the mark is the state of the record for which the answer holds. took receives the
+ * duration of the server's answer in milliseconds. */
 export async function get<T extends Answer>(shape: string, params: Params, aborted?: AbortSignal, mark?: string, took?: (ms: number) => void): Promise<T> {
   const url = address(shape, params), key = `${url} ${mark}`;
   const known = mark !== undefined && kept.get(key);
@@ -111,7 +111,7 @@ function keep(key: string, body: unknown): void {
 /** orderPatience bounds a request about sessions, so that the next one is sent. */
 const orderPatience = 10_000;
 
-/** order asks about sessions, which is all that the page writes. made says that one was made. */
+/** order sends a request about sessions, the only thing that the page writes. made reports whether the request created one. */
 export async function order<T>(method: "GET" | "PUT" | "DELETE", url: string, body?: unknown): Promise<{ body: T; made: boolean }> {
   const aborted = AbortSignal.timeout(orderPatience), answer = await send(url, aborted, { method, ...(body ? { body: JSON.stringify(body) } : {}) });
   return { body: await reached(answer.json() as Promise<T>, aborted), made: answer.status === 201 };
@@ -127,21 +127,21 @@ async function send(url: string, aborted?: AbortSignal, what: RequestInit = {}):
   }
   if (answer.ok) return answer;
   const failed = await failure(answer, aborted);
-  // A session that belongs to another user is no reason to hide what may be read.
+  // A refused session of another user does not hide the readable data.
   if (answer.status === 401 || (answer.status === 403 && !url.startsWith("/session/"))) {
-    kept.clear(); // What the user may not read any more is not on the screen.
+    kept.clear(); // Data that the user may no longer read must leave the screen.
     locked.value = failed.message;
   }
   throw failed;
 }
 
-/** absent tells that what the server needs is away, such as its database. The question is asked again, as if the server did not answer. */
+/** absent reports that a part of the server is unavailable, such as its database. The page repeats the question, as if the server did not answer. */
 function absent(why: Failure): never {
   away.value = why.message;
   throw new Error(why.message);
 }
 
-/** reached waits for the network, and tells if the network fails. */
+/** reached waits for the network, and sets away if the network fails. */
 async function reached<T>(what: Promise<T>, aborted?: AbortSignal): Promise<T> {
   try {
     return await what;

@@ -43,7 +43,7 @@ function Page() {
   );
 }
 
-/** Gate asks for a token. On loopback it comes with the link of replay open; elsewhere it is the user's own. */
+/** Gate requests a token. On loopback the link of replay open contains it; elsewhere the user enters a token. */
 function Gate() {
   const token = useSignal(""), uid = useSignal(cluster.peek()), shared = location.protocol !== "http:";
   const enter = () => {
@@ -64,7 +64,7 @@ function Gate() {
   );
 }
 
-/** Choice offers the clusters, if the URL names none of several. */
+/** Choice offers the clusters if there are several and the URL names none. */
 function Choice({ of }: { of: Meta }) {
   return (
     <main class="gate">
@@ -75,7 +75,7 @@ function Choice({ of }: { of: Meta }) {
   );
 }
 
-/** Failed says why there is nothing to show. Another cluster may have something. */
+/** Failed shows why there is no view. The user can choose another cluster. */
 function Failed() {
   return (
     <main class="gate">
@@ -98,7 +98,7 @@ Object.assign(globalThis, { kuberewind: { drawn, idle: () => idle() && !gliding.
 async function start(): Promise<void> {
   if (taken) await admit(taken);
   admitted.value = true;
-  await Promise.resolve(); // The first question goes out before the page is drawn.
+  await Promise.resolve(); // Send the first question before the page is drawn.
   const page = document.getElementById("page") as HTMLElement;
   page.textContent = "";
   render(<App />, page);

@@ -1,4 +1,4 @@
-// The header: whose record, which instant, which window, and whether somebody records. Below it the filters.
+// The header: cluster, instant, window, and the state of the recorder. The filters are below it.
 import { useSignal } from "@preact/signals";
 import { away } from "./api";
 import { brief, count, full, local, span, toggleLocal, zone } from "./clock";
@@ -14,7 +14,7 @@ import { zoom } from "./strip";
 
 export const widths: [string, number][] = [["5m", 300_000], ["15m", 900_000], ["1h", 3_600_000], ["6h", 21_600_000], ["1d", 86_400_000], ["7d", 604_800_000]];
 
-/** widen sets the width of the window, about the instant; at the end of the record it floats. */
+/** widen sets the width of the window around the instant. At the end of the record the window floats. */
 export function widen(ms: number): void {
   const f = focus.peek(), at = cursor.peek() ?? whole.peek()?.to ?? 0;
   if (f.at === null) move({ last: ms, from: 0, to: 0 });
@@ -68,7 +68,7 @@ function Instant() {
   );
 }
 
-/** GoTo takes an instant as it is typed. What is wrong with it is said beside it, and it stays to be mended. */
+/** GoTo reads a typed instant. If it is wrong, GoTo shows the error next to it, and keeps the text for correction. */
 function GoTo() {
   const wrong = useSignal("");
   const go = async (field: HTMLInputElement) => {
@@ -86,7 +86,7 @@ function GoTo() {
   );
 }
 
-/** late says why the end of the record is not now. */
+/** late has the reasons why the end of the record is not the present. */
 const late: Record<string, string> = {
   stopped: "nobody records", starting: "the recorder begins", quiet: "nothing is committed", behind: "the recorder is behind",
 };
@@ -136,14 +136,14 @@ function More() {
   );
 }
 
-/** toggle switches a class. All usual ones are the same as no choice. */
+/** toggle switches a class. Choosing all usual classes is the same as no choice. */
 export function toggle(c: string): void {
   const f = focus.peek().filter, was = f.class.length === 0 ? usual : f.class, now = was.includes(c) ? was.filter((x) => x !== c) : [...was, c];
   const ordered = classes.filter((x) => now.includes(x)), plain = ordered.length === usual.length && !ordered.includes("heartbeat");
   filter({ class: plain || ordered.length === 0 ? [] : ordered });
 }
 
-/** Several is a choice of some: each chosen one is a button that takes it away. */
+/** Several is a choice of several values. Each chosen value is a button that removes it. */
 function Several({ label, all: none, options, chosen, set }: { label: string; all: string; options: [string, string][]; chosen: string[]; set: (to: string[]) => void }) {
   return (
     <span class="several">

@@ -1,4 +1,4 @@
-// Times as people read them. Buckets are UTC; labels follow UTC or local time, and always name which.
+// Times in readable form. Buckets are UTC; labels use UTC or local time, and always name which.
 import { signal } from "@preact/signals";
 
 export const local = signal(read());
@@ -9,12 +9,12 @@ function read(): boolean {
 
 export function toggleLocal(): void {
   local.value = !local.value;
-  try { localStorage.setItem("kuberewind.local", String(local.value)); } catch { /* It holds for this tab. */ }
+  try { localStorage.setItem("kuberewind.local", String(local.value)); } catch { /* Then it applies only to this tab. */ }
 }
 
 const two = (n: number) => String(n).padStart(2, "0");
 
-/** offset is how many minutes the labels are ahead of UTC at a time. */
+/** offset returns how many minutes the labels are ahead of UTC at a time. */
 export const offset = (ms: number) => (local.value ? -new Date(ms).getTimezoneOffset() : 0);
 
 export function zone(ms: number): string {
@@ -23,7 +23,7 @@ export function zone(ms: number): string {
   return `${minutes < 0 ? "−" : "+"}${two(Math.floor(abs / 60))}:${two(abs % 60)}`;
 }
 
-/** zoneName is that of the labels, as a server knows it. */
+/** zoneName is the name of the labels' time zone for the server. */
 export const zoneName = () => (local.value ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
 
 const shifted = (ms: number) => new Date(ms + offset(ms) * 60_000);
@@ -40,8 +40,8 @@ export function clock(ms: number, seconds = true, millis = false): string {
 
 export const full = (ms: number) => `${day(ms)} ${clock(ms, true, true)} ${zone(ms)}`;
 
-/** brief leaves the day out if it is that of another time that stands beside it. */
-export const brief = (ms: number, beside: number) => (day(ms) === day(beside) ? clock(ms) : `${day(ms)} ${clock(ms)}`);
+/** brief omits the day if the other shown time has the same day. */
+export const brief = (ms: number, other: number) => (day(ms) === day(other) ? clock(ms) : `${day(ms)} ${clock(ms)}`);
 
 export function span(ms: number): string {
   const s = Math.abs(ms) / 1000;
@@ -51,7 +51,7 @@ export function span(ms: number): string {
   return s < 129_600 ? `${Math.round(s / 360) / 10} h` : `${Math.round(s / 8640) / 10} d`;
 }
 
-/** A format that is made once: toLocaleString makes one for each number, and there are hundreds in a frame. */
+/** One shared format: toLocaleString would make one for each number, and a frame has hundreds. */
 const grouped = new Intl.NumberFormat("en-US");
 export const count = (n: number) => grouped.format(n);
 
@@ -59,10 +59,10 @@ export const compact = (n: number) => (n < 1000 ? String(n) : n < 99_950 ? `${Ma
 
 const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6];
 
-/** step is the least one of round length that is at least so long. */
+/** step returns the smallest round duration that is at least ms. */
 export const step = (ms: number) => steps.find((s) => s >= ms) ?? Math.ceil(ms / 31536e6) * 31536e6;
 
-/** marks are the labelled instants of a ruler. A label of a new day has its date. */
+/** marks returns the labelled instants of a ruler. The first label of a day shows the date. */
 export function marks(from: number, to: number, room: number): { ms: number; label: string; strong: boolean }[] {
   const by = step((to - from) / Math.max(1, room)), found = [];
   let seen = "";
@@ -80,7 +80,7 @@ function aligned(ms: number, by: number): number {
   return Math.ceil((ms + shift) / by) * by - shift;
 }
 
-/** changeOfOffset is when, within a window, the labels leave one offset for another; null if they do not. */
+/** changeOfOffset returns the time in a window at which the labels' offset changes; null if it does not. */
 export function changeOfOffset(from: number, to: number): number | null {
   if (offset(from) === offset(to)) return null;
   let low = from, high = to;

@@ -1,4 +1,4 @@
-// The questions that follow the window and the focus, with their answers: what the views show.
+// The questions that depend on the window and the focus, with their answers, which the views show.
 import { computed, effect, signal } from "@preact/signals";
 import { renewed, type Params } from "./api";
 import { step } from "./clock";
@@ -8,16 +8,16 @@ import type { Blame, Changes, Compare, Incomplete, Lanes, Nearby, ObjectAnswer, 
 import { query, type Query } from "./query";
 import { barsIn, calmInstant, filterParams, filters, fixed, hour, instant, lanesWidth, live, mark, settle, shown, stripWidth, troubled, upTo, whole, windowOf, type Span } from "./window";
 
-/** A strip that takes long comes in slices. What is not counted yet is a stretch of each answer but the last. */
+/** A slow strip comes in slices. Each answer except the last has an incomplete stretch for the part that is not counted yet. */
 const slices = { pages: 10_000, add: summed };
 
-/** Each slice tells only of the lost days and the damaged versions that it met itself. */
+/** Each slice reports only the lost days and the damaged versions in its own part. */
 const met = (i: Incomplete) => i.kind === "pruned" || i.kind === "damaged";
 
 function summed(a: Strip, b: Strip): Strip {
-  const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0))), told = b.incomplete ?? [], before = (a.incomplete ?? []).filter(met);
-  const incomplete = [...told, ...before.filter((i) => !told.some((known) => known.from === i.from && known.text === i.text))];
-  const first = a.ahead ? { ahead: a.ahead } : {}; // it speaks of all, and later ones of what was left
+  const counts = a.counts.map((c, k) => c.map((n, i) => n + (b.counts[k]?.[i] ?? 0))), newer = b.incomplete ?? [], before = (a.incomplete ?? []).filter(met);
+  const incomplete = [...newer, ...before.filter((i) => !newer.some((known) => known.from === i.from && known.text === i.text))];
+  const first = a.ahead ? { ahead: a.ahead } : {}; // the first answer counts all, later answers only their rest
   const older = Object.fromEntries(a.classes.map((c) => [c, (a.before[c] ?? 0) + (b.before[c] ?? 0)]));
   return { ...b, ...first, counts, incomplete, before: older, hidden: { ...b.hidden, heartbeat: (a.hidden?.heartbeat ?? 0) + (b.hidden?.heartbeat ?? 0) } };
 }
@@ -29,7 +29,7 @@ export const strip = query<Strip>(() => {
   return { shape: "strip", params: { ...filterParams(), from: 0, to, bars }, mark: mark(to), wait: 30, ...slices };
 });
 
-/** begun is true once the strip and the marks of the lanes are there, or cannot be had, or took long. They are what is looked at first. The counts above the
+/** begun is true once the strip and the marks of the lanes are loaded, have failed, or have taken long. The user looks at them first. The counts above the
  * lanes, the states, older lanes, the overview and the tail wait until then. */
 export const begun = signal(false);
 const long = 3000, there = computed(() => whole.value !== null);
@@ -45,7 +45,7 @@ export const page = 100;
 export const pages = signal(1);
 const order = computed(() => JSON.stringify([focus.value.group, focus.value.sort]));
 effect(() => { void filters.value; void order.value; pages.value = 1; });
-/** counted is the window of the lanes and their states. While the page follows the record, it rests until the lanes are counted. */
+/** counted is the window of the lanes and their states. While the page follows the record, it does not move until the lanes are counted. */
 const counted = computed<Span | null>(() => (live.value ? windowOf(upTo(laned.value)) : shown.value)), countedTo = () => (live.value ? laned : head);
 export const lanes: Query<Lanes> = query<Lanes>(() => {
   const s = counted.value, [group, sort] = JSON.parse(order.value) as string[];
@@ -57,14 +57,14 @@ export const lanes: Query<Lanes> = query<Lanes>(() => {
   return { shape: "lanes", params, mark: mark(s.to, countedTo()), wait: settle(), pages: pages.value, add: (a, b) => ({ ...b, lanes: [...a.lanes, ...b.lanes] }), rest: untilBegun, ...follows };
 });
 
-/** visible are the lanes on the screen, as a text, so that scrolling within them asks nothing. */
+/** visible has the lanes on the screen, as a text, so that scrolling within them sends no question. */
 export const visible = signal("");
-/** Ticks nearer than this many pixels are one mark with their count. */
+/** Ticks that are closer than this many pixels become one mark with their count. */
 export const apart = 20;
 /** year is the longest step in which the server merges ticks. */
 const year = 365 * 86_400_000;
 
-/** padded is the window and half as much on both sides, in whole steps: panning a little asks nothing new. */
+/** padded returns the window with half its width added on both sides, in whole steps, so that a short pan sends no question. */
 function padded(s: Span, by: number): { from: number; to: number } {
   const half = (s.to - s.from) / 2;
   return { from: Math.max(0, Math.floor((s.from - half) / by) * by), to: Math.min(latest, Math.ceil((s.to + half) / by) * by) };
@@ -105,33 +105,33 @@ export const object = query<ObjectAnswer>(() => {
   const of = subjectParams();
   return of && head.value && focus.value.wanted === "" ? { shape: "object", params: { ...of, at: instant.value }, mark: "" } : null;
 });
-// A link names an object by its name; the answer has the UID, which is what an object is.
+// A link contains an object's name; the answer has the UID, which identifies the object.
 effect(() => {
   const found = object.answer.value?.object, f = focus.peek();
   if (found?.uid && !f.uid && f.name === found.name) move({ uid: found.uid, resource: found.resource, namespace: found.namespace ?? "" }, "learn");
 });
 
-/** related is what belongs to the object that is shown: it is asked for when that is there. */
+/** related is loaded after the object itself, and shows the objects that belong to it. */
 export const related = query<Related>(() => {
   const uid = object.answer.value?.object.uid, at = object.asked.value?.params.at;
   if (!uid || subjectParams()?.uid !== uid || panel.value !== "object" || tab.value !== "change") return null;
   return { shape: "related", params: { uid, cluster: cluster.value, at }, mark: "" };
 });
 
-/** blame says of each line of the YAML which version set it. */
+/** blame shows which version set each line of the YAML. */
 export const blame = query<Blame>(() => {
   const of = subjectParams();
   return of && head.value && panel.value === "object" && tab.value === "blame" ? { shape: "blame", params: { ...of, at: instant.value }, mark: "" } : null;
 });
 
-/** story is what happened in the window to the object, and to what belongs to it. */
+/** story shows what happened in the window to the object, and to the objects that belong to it. */
 export const story = query<Story>(() => {
   const of = subjectParams(), s = shown.value;
   if (!of || !s || panel.value !== "object" || tab.value !== "story") return null;
   return { shape: "story", params: { ...of, from: Math.round(s.from), to: Math.round(s.to) }, mark: mark(s.to), wait: settle() };
 });
 
-/** nearby is what changed around the object in the hour before the instant. At the end of the record it follows slowly: it looks at the whole namespace. */
+/** nearby shows what changed around the object in the hour before the instant. It looks at the whole namespace, so it follows the end of the record slowly. */
 export const nearby = query<Nearby>(() => {
   const of = subjectParams();
   if (!of || calmInstant.value === 0 || focus.value.wanted !== "" || panel.value !== "object" || tab.value !== "nearby") return null;
@@ -142,7 +142,7 @@ const joined = (a: Changes, b: Changes): Changes => ({ ...b, rows: [...(a.rows ?
 export const morePages = signal(1);
 effect(() => { void filters.value; void subject.value; void panel.value; void tab.value; morePages.value = 1; });
 
-/** versions are all changes of the name, in all of its lives; heartbeats too, since each is a version. */
+/** versions has all changes of the name, in all of its lives, with heartbeats, because each is a version. */
 export const versions = query<Changes>(() => {
   const of = subjectParams(), w = whole.value, found = object.answer.value?.object;
   if (!of || !w || panel.value !== "object" || tab.value !== "versions" || !found?.uid) return null;
@@ -156,7 +156,7 @@ export const changes = query<Changes>(() => {
   return { shape: "changes", params: { ...filterParams(), from: Math.round(s.from), to: Math.round(s.to), limit: 100 }, mark: mark(s.to), pages: morePages.value, add: joined, wait: settle() };
 });
 
-/** These are parts of the focus: what reads them is not made anew while the window moves. */
+/** These are parts of the focus, so that their readers do not update while the window moves. */
 export const chosenUid = computed(() => focus.value.uid), grouping = computed(() => focus.value.group), sorting = computed(() => focus.value.sort);
 export const filtering = computed(() => focus.value.filter), lastWidth = computed(() => focus.value.last), chosenAt = computed(() => focus.value.at);
 const hourEnd = computed(() => (focus.value.at === null ? calm.value?.time : focus.value.time));
@@ -175,7 +175,7 @@ export const recentCount = query<Strip>(() => {
   const h = lastHour.value;
   return h && panel.value === "now" && begun.value ? { shape: "strip", params: { ...filterParams(), from: h.from, to: h.to, bars: 60 }, mark: "", aside: true, ...slices } : null;
 });
-/** recentClasses leaves out what controllers say of their state, unless the filter asks: first what was changed. */
+/** recentClasses omits the status changes of controllers, unless the filter selects them. */
 const recentClasses = () => { const chosen = (JSON.parse(filters.value) as [Filter])[0].class; return chosen.length > 0 ? chosen : ["change", "added", "deleted"]; };
 
 export const trouble = query<Trouble>(() => {

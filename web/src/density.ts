@@ -2,7 +2,7 @@
 import type { Incomplete, Strip } from "./model";
 import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stretch, unhatch, wide } from "./paint";
 
-/** Bars are a strip's columns, as typed arrays outside of the reactive graph. */
+/** Bars has the columns of a strip, as typed arrays outside the reactive graph. */
 export type Bars = { from: number; stepMs: number; classes: string[]; counts: Float64Array[]; total: Float64Array; most: number };
 
 const made = new WeakMap<Strip, Bars>();
@@ -17,10 +17,10 @@ export function bars(s: Strip): Bars {
   return b;
 }
 
-/** older is how many changes are in no bar, because a list found them and they are dated before the record. */
+/** older returns the number of changes that are in no bar: a list found them, and their dates are before the record. */
 export const older = (s: Strip | null) => Object.values(s?.before ?? {}).reduce((a, b) => a + b, 0);
 
-/** at is the bar under a time: its counts by class, for the one who hovers. */
+/** at returns the bar at a time, with its counts by class, for the hover text. */
 export function at(b: Bars, ms: number): { from: number; to: number; total: number; parts: [string, number][] } | null {
   const i = Math.floor((ms - b.from) / b.stepMs);
   if (i < 0 || i >= b.total.length) return null;
@@ -28,7 +28,7 @@ export function at(b: Bars, ms: number): { from: number; to: number; total: numb
   return { from: b.from + i * b.stepMs, to: b.from + (i + 1) * b.stepMs, total: b.total[i] ?? 0, parts };
 }
 
-/** paintBars draws heights by the square root: one change beside ten thousand is still seen. */
+/** paintBars draws heights by the square root, so that one change is visible next to ten thousand. */
 export function paintBars(c: CanvasRenderingContext2D, b: Bars, s: Scale, y: number, height: number, p: Palette, view: "strip" | "density"): void {
   const list: (typeof drawn)["strip"] = [], scale = b.most > 0 ? (height - 2) / Math.sqrt(b.most) : 0;
   for (let i = 0; i < b.total.length; i++) {
@@ -52,9 +52,9 @@ function paintBar(c: CanvasRenderingContext2D, b: Bars, i: number, x: number, w:
   }
 }
 
-const told: Record<string, string> = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
+const kindText: Record<string, string> = { gap: "gap", pause: "pause", pruned: "pruned", estimated: "times estimated", clockstep: "clock step", unread: "not counted yet", before: "before the record" };
 
-/** paintIncomplete hatches what is not known, and writes what it is if there is room. What is missing of some resources only is a lower band. */
+/** paintIncomplete hatches incomplete stretches, and labels them if there is room. If only some resources are incomplete, it draws a lower band. */
 export function paintIncomplete(c: CanvasRenderingContext2D, all: Incomplete[], s: Scale, y: number, height: number, p: Palette, view: string): void {
   unhatch(view);
   for (const g of grouped(all.filter((i) => stretch(i, s) !== null))) {
@@ -67,7 +67,7 @@ export function paintIncomplete(c: CanvasRenderingContext2D, all: Incomplete[], 
 
 export type Group = { one: Incomplete; streams: string[] };
 
-/** grouped joins what is missing of several resources for one cause at one time. */
+/** grouped joins incomplete stretches of several resources with the same cause and time. */
 export function grouped(all: Incomplete[]): Group[] {
   const found = new Map<string, Group>();
   for (const i of all) {
@@ -84,7 +84,7 @@ const labels = font(10, 600);
 function label(c: CanvasRenderingContext2D, g: Group, x: number, w: number, y: number, p: Palette): void {
   if (w < 34) return;
   c.font = labels;
-  const text = clip(c, [told[g.one.kind] ?? g.one.kind, g.streams.length > 1 ? `of ${g.streams.length} resources` : (g.streams[0] ?? "")].filter(Boolean).join(" "), w - 8, labels);
+  const text = clip(c, [kindText[g.one.kind] ?? g.one.kind, g.streams.length > 1 ? `of ${g.streams.length} resources` : (g.streams[0] ?? "")].filter(Boolean).join(" "), w - 8, labels);
   if (!text) return;
   const width = wide(c, text, labels);
   c.fillStyle = p.paper;

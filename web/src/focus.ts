@@ -5,11 +5,11 @@ export type Filter = {
   namespace: string[]; resource: string[]; class: string[]; name: string; label: string; manager: string; path: string; type: string;
 };
 export type Focus = {
-  last: number | null; // width in ms of a window that floats with the end of the record; null if from and to hold
+  last: number | null; // width in ms of a window that floats with the end of the record; null if from and to apply
   from: number; to: number;
   at: number | null; // seq; null is the end of the record
   time: number | null; // when at was observed, once it is known
-  wanted: string; // an instant of the URL that is no seq, until the server resolved it
+  wanted: string; // an instant of the URL that is no seq, until the server resolves it
   uid: string; resource: string; namespace: string; name: string;
   base: number | null; // seq of the other instant of a comparison
   panel: "now" | "object" | "changes" | "compare" | "session"; tab: string;
@@ -45,7 +45,7 @@ const chosen = <T extends string>(text: string | null, of: readonly T[], usually
 /** latest is the last millisecond that the server takes. */
 export const latest = Date.UTC(2261, 0, 1);
 
-/** parse reads a URL's fragment. What it does not know it leaves out. */
+/** parse reads a URL's fragment. It ignores unknown parameters. */
 export function parse(fragment: string): Focus {
   const q = new URLSearchParams(fragment.replace(/^#/, ""));
   const text = (name: string) => q.get(name) ?? "";
@@ -62,7 +62,7 @@ export function parse(fragment: string): Focus {
   };
 }
 
-/** names are those of the filter in the URL. An object has resource, namespace and name for itself. */
+/** names are the filter's parameters in the URL. An object uses resource, namespace and name. */
 const names = { namespace: "in", resource: "of", class: "class", name: "find", label: "label", manager: "manager", path: "path", type: "type" } as const;
 
 function filterOf(q: URLSearchParams): Filter {
@@ -73,7 +73,7 @@ function filterOf(q: URLSearchParams): Filter {
   };
 }
 
-/** show writes a focus as the fragment of a URL. */
+/** show returns a focus as the fragment of a URL. */
 export function show(f: Focus): string {
   const q = new URLSearchParams();
   const put = (name: string, value: string, usually = "") => { if (value !== usually) q.append(name, value); };
@@ -88,7 +88,7 @@ export function show(f: Focus): string {
   return "#" + q.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
-/** taken is the code of the link that opened the page. It leaves the URL before anything else happens. */
+/** taken is the code of the link that opened the page. It is removed from the URL at once. */
 export const taken = (() => {
   const q = new URLSearchParams(location.hash.replace(/^#/, "")), code = q.get("code") ?? "";
   if (code) {
@@ -101,39 +101,39 @@ export const taken = (() => {
 export const focus = signal<Focus>(parse(location.hash));
 export const cluster = computed(() => focus.value.cluster);
 
-let glided = -Infinity, owed = 0; // The clock of glided begins with the page: 0 is not long ago.
+let glided = -Infinity, pendingWrite = 0; // performance.now() starts at 0 with the page, so 0 would look recent.
 
-/** write sets the URL to the focus. While a window glides, it follows a little later: a browser takes no hundred URLs in a second. */
+/** write sets the URL to the focus. While a window glides, the URL follows a little later, because browsers limit the number of URL changes in a second. */
 function write(): void {
-  clearTimeout(owed);
-  owed = 0;
+  clearTimeout(pendingWrite);
+  pendingWrite = 0;
   const f = focus.peek();
   history.replaceState({ time: f.time }, "", show(f));
 }
 const late = 100;
 
-/** move sets the focus. A glide (pan, zoom, typing) is one step of Back, however many moves it has. */
+/** move sets the focus. A glide (pan, zoom, typing) is one step of Back, even with many moves. */
 export function move(change: Partial<Focus>, how: "step" | "glide" | "learn" = "step"): void {
   const next = { ...focus.peek(), ...change };
   if (show(next) === show(focus.peek())) { focus.value = next; return; }
   const now = performance.now(), replace = how === "learn" || (how === "glide" && now - glided < 1000);
   glided = how === "glide" ? now : -Infinity;
-  if (!replace && owed) write();
+  if (!replace && pendingWrite) write();
   focus.value = next;
   if (!replace) history.pushState({ time: next.time }, "", show(next));
   else if (how === "learn") write();
-  else owed ||= setTimeout(write, late) as unknown as number;
+  else pendingWrite ||= setTimeout(write, late) as unknown as number;
 }
 
 export const filter = (change: Partial<Filter>, how: "step" | "glide" = "step") => move({ filter: { ...focus.peek().filter, ...change } }, how);
 
 export const clearFilter = () => move({ filter: none });
 
-/** enter goes to the end of another cluster's record. Instants, objects and filters are of one cluster. */
+/** enter goes to the end of another cluster's record. Instants, objects and filters belong to one cluster. */
 export const enter = (to: string) => move({
   cluster: to, at: null, time: null, wanted: "", base: null, uid: "", resource: "", namespace: "", name: "", filter: none, panel: "now",
 });
 
 export const filtered = (f: Filter) => JSON.stringify(f) !== JSON.stringify(none);
 
-addEventListener("popstate", (e) => { clearTimeout(owed); owed = 0; focus.value = { ...parse(location.hash), time: (e.state as { time?: number } | null)?.time ?? null }; });
+addEventListener("popstate", (e) => { clearTimeout(pendingWrite); pendingWrite = 0; focus.value = { ...parse(location.hash), time: (e.state as { time?: number } | null)?.time ?? null }; });

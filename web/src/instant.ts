@@ -9,10 +9,10 @@ import { clamp, filterParams, hour, scrub, shown, snap, whole } from "./window";
 
 export const of = (r: Ref): Partial<Focus> => ({ uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" });
 
-/** told is spoken by the live region, and shown for a moment. */
-export const told = signal("");
+/** announced is spoken by the live region, and shown for a moment. */
+export const announced = signal("");
 
-/** freeze gives the window that holds while the past is looked at, with the time in it. */
+/** freeze returns the fixed window for a view of the past. It contains the time. */
 function freeze(f: Focus, time: number | null): Partial<Focus> {
   const s = shown.peek(), w = whole.peek();
   if (!s || !w || time === null) return {};
@@ -22,7 +22,7 @@ function freeze(f: Focus, time: number | null): Partial<Focus> {
 }
 
 let turn = 0;
-/** take begins a new choice of the instant. An answer to an older choice is dropped. */
+/** take begins a new choice of the instant. Answers to older choices are dropped. */
 function take(): number {
   scrub.value = null;
   return ++turn;
@@ -30,7 +30,7 @@ function take(): number {
 addEventListener("popstate", take);
 effect(() => { void cluster.value; take(); });
 
-/** look sets the instant, and perhaps the object with it. */
+/** look sets the instant, and optionally the object. */
 export function look(at: number, time: number | null, more: Partial<Focus> = {}): void {
   take();
   arrive(at, time, more);
@@ -40,17 +40,17 @@ function arrive(at: number, time: number | null, more: Partial<Focus>): void {
   move({ ...freeze(focus.peek(), time), at, time, wanted: "", ...more });
 }
 
-/** lookAt sets the instant by a time: the server knows its seq. */
+/** lookAt sets the instant by a time. The server finds its seq. */
 export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<void> {
   const w = whole.peek();
   if (!w) return;
-  const at = Math.round(Math.min(Math.max(time, w.from + 1), w.to)); // The first delta is a part of a millisecond later than it says.
+  const at = Math.round(Math.min(Math.max(time, w.from + 1), w.to)); // The first delta is a fraction of a millisecond later than its time in ms.
   const mine = batch(() => { const n = take(); scrub.value = at; return n; });
   try {
     const found = await resolve(String(at));
     if (mine === turn) arrive(found.seq, at, more);
   } catch (e) {
-    if (mine === turn) told.value = e instanceof Failure ? e.message : "";
+    if (mine === turn) announced.value = e instanceof Failure ? e.message : "";
   } finally {
     if (scrub.peek() === at) scrub.value = null; // A new drag may have begun.
   }
@@ -58,7 +58,7 @@ export async function lookAt(time: number, more: Partial<Focus> = {}): Promise<v
 
 const resolve = async (at: string, zone?: string) => (await get<Instant>("instant", { at, zone, cluster: focus.peek().cluster })).at;
 
-/** lookAtTyped sets the instant to what a person typed: 03:12, 10m, yesterday 14:05, seq:7. The error is a sentence; "" is none. */
+/** lookAtTyped sets the instant to typed text: 03:12, 10m, yesterday 14:05, seq:7. It returns an error message, or "". */
 export async function lookAtTyped(text: string): Promise<string> {
   const mine = take();
   try {
@@ -70,7 +70,7 @@ export async function lookAtTyped(text: string): Promise<string> {
   }
 }
 
-/** carry goes where another tool moved a clock; null is the end of the record. It is no step of Back. */
+/** carry follows a clock that another tool moved; null is the end of the record. It adds no step of Back. */
 export function carry(at: number | null, time: number): void {
   if (at === null) return now();
   take();
@@ -85,7 +85,7 @@ export function now(): void {
   move({ at: null, time: null, wanted: "", last: s ? Math.round((s.to - s.from) / 1000) * 1000 : hour, from: 0, to: 0 });
 }
 
-// An instant of the URL has no time yet, or is no seq.
+// An instant of the URL has no time yet, or is not a seq.
 effect(() => {
   const f = focus.value, unknown = f.wanted || (f.at !== null && f.time === null ? `seq:${f.at}` : "");
   void renewed.value;
@@ -97,19 +97,19 @@ effect(() => {
   );
 });
 
-/** unresolved says why, and goes on at the end of the record. The instant is kept while the server is away or wants another token. */
+/** unresolved shows the error, and goes to the end of the record. While the server is unavailable or requires another token, the instant stays. */
 function unresolved(e: unknown): void {
   if (!(e instanceof Failure) || locked.peek()) return;
-  told.value = e.message;
+  announced.value = e.message;
   move({ at: null, time: null, wanted: "" }, "learn");
 }
 
 type Scope = "object" | "group" | "cluster";
-/** A key that is held down repeats faster than a server answers. So many steps may wait. */
+/** A pressed key repeats faster than a server answers. At most this many steps wait. */
 const waitingSteps = 10;
 let chain = -1, waiting = 0, walks: Promise<void> = Promise.resolve();
 
-/** walk steps to the next or the previous change of the object, of its group, or of all that the filter shows. Each step begins where the last ended. */
+/** walk steps to the next or the previous change of the object, of its group, or of all objects in the filter. Each step begins where the last one ended. */
 export function walk(direction: "next" | "previous", scope?: Scope): void {
   if (chain !== turn) {
     chain = take();
@@ -132,15 +132,15 @@ async function stride(mine: number, direction: "next" | "previous", scope?: Scop
   try {
     const found = await find({ ...filterParams(), ...whose, direction, scope: about, uid }, seq);
     if (mine !== turn) return;
-    if (found.seq === null) { told.value = direction === "next" ? "No later change." : "No earlier change."; return; }
+    if (found.seq === null) { announced.value = direction === "next" ? "No later change." : "No earlier change."; return; }
     const other = about !== "object" && found.object ? of(found.object) : {};
     arrive(found.seq, found.time, other);
   } catch (e) {
-    if (mine === turn) told.value = e instanceof Failure ? e.message : "";
+    if (mine === turn) announced.value = e instanceof Failure ? e.message : "";
   }
 }
 
-/** find asks on while the server has not looked at all that there is. */
+/** find repeats the question until the server finds a step, or has searched the whole record. */
 async function find(params: Params, seq: number): Promise<Step> {
   for (let from = seq; ;) {
     const found = await get<Step>("step", { ...params, seq: from });

@@ -1,8 +1,8 @@
-// Keys for everything, and the sheet that tells them.
+// Keys for everything, and the sheet that lists them.
 import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { toggleLocal } from "./clock";
-import { now, told, walk } from "./instant";
+import { announced, now, walk } from "./instant";
 import { shown } from "./window";
 import { focus, move } from "./focus";
 import { all, middle, toggle, widen } from "./bar";
@@ -58,18 +58,18 @@ export const sheet: Key[] = [
   { keys: ["t"], does: "dark, light, or as the system", run: () => setTheme(next(["auto", "dark", "light"], theme.peek()) as typeof theme.value) },
   { keys: ["b"], does: "back: undo the last move", run: () => history.back() },
   { keys: ["?"], does: "this sheet", run: () => { helping.value = !helping.peek(); } },
-  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: leave },
+  { keys: ["Escape"], does: "close the sheet, leave a field, or leave the object", run: escapeKey },
 ];
 
-/** link is exact: at the end of the record it names the window that floats. */
+/** link is exact: at the end of the record it contains the floating window. */
 export const link = () => location.origin + location.pathname + location.hash;
 
 async function copy(text: string, said: string): Promise<void> {
   if (!text) return;
-  try { await navigator.clipboard.writeText(text); told.value = said; } catch { told.value = text; }
+  try { await navigator.clipboard.writeText(text); announced.value = said; } catch { announced.value = text; }
 }
 
-function leave(): void {
+function escapeKey(): void {
   const in_ = document.activeElement as HTMLElement | null;
   if (helping.peek()) helping.value = false;
   else if (in_ && in_.matches("input, select, textarea")) in_.blur();
@@ -117,14 +117,14 @@ function Shape({ d, of: name }: { d: string; of: string }) {
   return <svg width="16" height="16" viewBox="0 0 16 16" class={`shape c-${name}`} aria-hidden="true"><path d={d} fill="currentColor" /></svg>;
 }
 
-/** Live speaks what a screen reader would not see: where the cursor is now. */
+/** Spoken announces changes to screen readers, such as the cursor's new instant. */
 export function Spoken() {
-  return <p class={`told${told.value ? " shown" : ""}`} role="status" aria-live="polite">{told.value}</p>;
+  return <p class={`told${announced.value ? " shown" : ""}`} role="status" aria-live="polite">{announced.value}</p>;
 }
 
 let fading = 0;
 effect(() => {
-  if (!told.value) return;
+  if (!announced.value) return;
   clearTimeout(fading);
-  fading = setTimeout(() => { told.value = ""; }, 4000) as unknown as number;
+  fading = setTimeout(() => { announced.value = ""; }, 4000) as unknown as number;
 });

@@ -1,4 +1,4 @@
-// Lanes on the canvas: life, state, marks. Everything is drawn from typed arrays, and only what is on the screen.
+// Lanes on the canvas: life, state, marks. It draws from typed arrays, and only the visible part.
 import { compact } from "./clock";
 import type { Incomplete, Lane, States, Ticks } from "./model";
 import { clip, drawn, font, hatch, hatched, type Palette, type Scale, stamp, stretch, unhatch, wide } from "./paint";
@@ -68,7 +68,7 @@ const between = (lane: Lane, s: Scene): [number, number] => [
   lane.born === null ? -1 : Math.max(-1, s.scale.x(lane.born)), Math.min(s.scale.width + 1, s.scale.x(lane.ended ?? s.end)),
 ];
 
-/** life is a thin rail from birth to end: it is there also if no state is known. */
+/** life draws a thin line from birth to end, also if no state is known. */
 function life(c: CanvasRenderingContext2D, lane: Lane, y: number, s: Scene): void {
   const [from, to] = between(lane, s);
   if (to < 0 || from > s.scale.width) return;
@@ -97,7 +97,7 @@ function states(c: CanvasRenderingContext2D, lane: Lane, b: Bars | undefined, m:
 
 const captions = font(10.5), numbers = font(10, 700);
 
-/** caption writes where no mark is: a text under marks cannot be read. */
+/** caption writes text only where there is no mark, because marks would cover it. */
 function caption(c: CanvasRenderingContext2D, text: string, from: number, to: number, y: number, m: Marks | undefined, s: Scene): void {
   if (!text || to - from < 40) return;
   c.font = captions;
@@ -113,7 +113,7 @@ function caption(c: CanvasRenderingContext2D, text: string, from: number, to: nu
   c.fillText(fits, x, y + row / 2 - 1);
 }
 
-/** unknown hatches what the record does not know of the lane's own stream. Before the record begins, nothing is drawn. */
+/** unknown hatches incomplete stretches of the lane's own stream. It draws nothing before the begin of the record. */
 function unknown(c: CanvasRenderingContext2D, lane: Lane, y: number, s: Scene): void {
   for (const i of s.incomplete) {
     if (i.stream ? !covers(i.stream, lane) : i.kind === "before") continue;
@@ -124,7 +124,7 @@ function unknown(c: CanvasRenderingContext2D, lane: Lane, y: number, s: Scene): 
   }
 }
 
-/** covers reports whether a stream holds an object: a resource, perhaps of one namespace only. */
+/** covers reports whether a stream includes an object. A stream is a resource, or a resource in one namespace. */
 export function covers(stream: string, lane: Lane): boolean {
   const [resource, namespace] = stream.split(" in namespace ");
   return resource === lane.resource && (namespace === undefined || namespace === lane.namespace);
@@ -149,7 +149,7 @@ function ticks(c: CanvasRenderingContext2D, lane: Lane, m: Marks, y: number, s: 
   }
 }
 
-/** pill is a merged mark with its number: nothing is merged without one. */
+/** pill draws a merged mark with its count. Every merged mark has a count. */
 function pill(c: CanvasRenderingContext2D, x: number, y: number, n: number, color: string, p: Palette): void {
   c.font = numbers;
   const text = compact(n), w = Math.ceil(Math.max(14, wide(c, text, numbers) + 6));
@@ -170,7 +170,7 @@ function pill(c: CanvasRenderingContext2D, x: number, y: number, n: number, colo
   });
 }
 
-/** shape tells the classes apart without colour: added is a triangle, deleted a cross, an Event a diamond, a status a small bar. */
+/** shape distinguishes the classes without colour: added is a triangle, deleted a cross, an Event a diamond, a status a small bar. */
 function shape(c: CanvasRenderingContext2D, x: number, y: number, kind: string, color: string, p: Palette): void {
   const w = 14, h = 20;
   stamp(c, `${kind} ${color}`, x, y - h / 2, w, h, p, (s) => { shapeAt(s, w / 2, h / 2, kind, color, p); });
@@ -203,7 +203,7 @@ function cross(c: OffscreenCanvasRenderingContext2D, x: number, y: number, color
   c.stroke();
 }
 
-/** nearest is the mark of a lane next to a pixel, if one is near. */
+/** nearest returns the mark of a lane near a pixel, if there is one. */
 export function nearest(m: Marks | undefined, s: Scale, x: number): number {
   let found = -1, away = 11;
   for (let i = 0; m && i < m.time.length; i++) {
@@ -213,7 +213,7 @@ export function nearest(m: Marks | undefined, s: Scale, x: number): number {
   return found;
 }
 
-/** stateAt is what a lane's bar says at a time. */
+/** stateAt returns the text of a lane's bar at a time. */
 export function stateAt(b: Bars | undefined, ms: number): string {
   for (let i = 0; b && i < b.from.length; i++) if (ms >= (b.from[i] ?? 0) && ms < (b.to[i] ?? 0)) return b.text[i] || b.state[i] || "";
   return "";

@@ -1,4 +1,4 @@
-// The lanes of the window: a treegrid of real rows, and beside it the canvas. Rows are virtual; aria-rowindex tells which they are.
+// The lanes of the window: a treegrid of real rows, next to the canvas. Rows are virtual; aria-rowindex has their numbers.
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changeOfOffset, count, full, span, zone } from "./clock";
@@ -26,7 +26,7 @@ const list = computed<Lane[]>(() => lanes.answer.value?.lanes ?? []);
 const first = computed(() => Math.max(0, Math.floor(top.value / row) - 3));
 const last = computed(() => Math.min(list.value.length, Math.ceil((top.value + tall.value) / row) + 3));
 
-// Ticks are asked for in blocks of rows, so that scrolling a little asks nothing.
+// Ticks are requested in blocks of rows, so that short scrolling sends no question.
 const block = 20;
 effect(() => {
   const from = Math.floor(first.value / block) * block, to = Math.ceil(last.value / block) * block;
@@ -34,7 +34,7 @@ effect(() => {
 });
 
 const incomplete = (): Incomplete[] => density.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
-/** ofLanes is what is not known of any lane: the bars above are of the filter's resources, and owners of other ones are lanes too. */
+/** ofLanes returns the incomplete stretches of all lanes. The bars above belong to the filter's resources, but owners of other resources are lanes, too. */
 const ofLanes = (): Incomplete[] => ticks.answer.value?.incomplete ?? lanes.answer.value?.incomplete ?? [];
 
 function paint(canvas: HTMLCanvasElement): void {
@@ -80,11 +80,11 @@ const lives = computed(() => {
     const name = `${l.resource} ${l.namespace ?? ""} ${l.name}`, known = same.get(name);
     if (known) known.push(l); else same.set(name, [l]);
   }
-  const told = new Map<number, string>();
+  const numbers = new Map<number, string>();
   for (const some of same.values()) if (some.length > 1) {
-    some.sort((a, b) => (a.born ?? 0) - (b.born ?? 0)).forEach((l, i) => told.set(l.id, `life ${i + 1} of ${some.length}`));
+    some.sort((a, b) => (a.born ?? 0) - (b.born ?? 0)).forEach((l, i) => numbers.set(l.id, `life ${i + 1} of ${some.length}`));
   }
-  return told;
+  return numbers;
 });
 
 export function Lanes() {
@@ -117,12 +117,12 @@ export function Lanes() {
   );
 }
 
-/** Reading is a part of its own: it changes with each move of the window. */
+/** Reading is a component of its own, because it changes with each move of the window. */
 function Reading() {
   return <p class="read" aria-hidden="true">{hover.value || hint()}</p>;
 }
 
-/** Left counts what is no lane: objects that say nothing alone, such as Events. A click on one makes lanes of them. */
+/** Left counts objects without lanes, such as Events, which have little meaning alone. A click on a count shows their lanes. */
 function Left() {
   const left = Object.entries(lanes.answer.value?.left ?? {}).filter(([, n]) => n > 0);
   if (left.length === 0) return null;
@@ -176,7 +176,7 @@ function Row({ lane, index }: { lane: Lane; index: number }) {
   );
 }
 
-/** goTo moves to a row, and scrolls so that it is seen. */
+/** goTo moves to a row, and scrolls it into view. */
 export function goTo(index: number): void {
   const i = Math.min(Math.max(0, index), list.peek().length - 1), box = document.querySelector<HTMLElement>(".lanes-body");
   if (i < 0 || !box) return;
@@ -205,7 +205,7 @@ function spin(e: WheelEvent, canvas: HTMLCanvasElement): void {
   else pan(((e.shiftKey && e.deltaX === 0 ? e.deltaY : e.deltaX) / s.width) * (s.to - s.from));
 }
 
-/** handlers make a canvas scrub by dragging, move by Shift and dragging, and open by clicking. */
+/** handlers make a canvas scrub on drag, pan on Shift and drag, and open on click. */
 function handlers(canvas: { current: HTMLCanvasElement | null }, rows: boolean) {
   let began = 0, was = 0, how: "" | "press" | "scrub" | "pan" = "";
   const x = (e: PointerEvent) => e.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
@@ -237,7 +237,7 @@ function handlers(canvas: { current: HTMLCanvasElement | null }, rows: boolean) 
   };
 }
 
-/** open looks at a mark, exactly; or at the time, if no mark is near. */
+/** open goes to a mark exactly, or to the time if no mark is near. */
 function open(lane: Lane | undefined, s: Scale, x: number): void {
   const m = lane && marks(ticks.answer.peek()).get(lane.id), i = nearest(m, s, x);
   if (lane) active.value = list.peek().indexOf(lane);

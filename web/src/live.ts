@@ -1,4 +1,4 @@
-// The end of the record: one request each 500 ms while the tab is visible. No stream is held.
+// The end of the record: one request every 500 ms while the tab is visible. The page holds no stream.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { away, get, locked, renewed, setBack } from "./api";
 import { cluster, focus } from "./focus";
@@ -6,30 +6,30 @@ import type { Point, Recording, Tail } from "./model";
 import { drawn, idle } from "./query";
 
 export const head = signal<Point | null>(null);
-/** calm follows head at most each ten seconds, and at once after a look at the past. It is for answers about an hour or a namespace. */
+/** calm follows head at most every ten seconds, and at once after a view of the past. It is for answers about an hour or a namespace. */
 export const calm = signal<Point | null>(null);
-/** listed follows head for the list of troubles. It rests ten times as long as the last list took, from ten seconds to two minutes. */
+/** listed follows head for the list of troubles. It pauses for ten times the duration of the last list, from ten seconds to two minutes. */
 export const listed = signal<Point | null>(null);
-/** laned follows head for the lanes and their states. It rests twice as long as the last count of the lanes took: marks do not wait for that. */
+/** laned follows head for the lanes and their states. It pauses for twice the duration of the last count of the lanes. Marks do not wait for it. */
 export const laned = signal<Point | null>(null);
 export const recording = signal<Recording | null>(null);
-/** stopped is true if the record does not follow its cluster. Then the end of the record is not now. */
+/** stopped is true if the record does not follow its cluster. Then the end of the record is not the present. */
 export const stopped = computed(() => recording.value !== null && !recording.value.now);
-/** fresh counts what was recorded since the user began to look at the past. */
+/** fresh counts the deltas recorded since the user began to look at the past. */
 export const fresh = signal(0);
 
 const every = 500, later = 2000, patience = 3000, slow = 10_000, slowest = 120_000, longest = 600_000;
 let since: number | null = null, published = 0, calmed = 0, asked = 0, pause = slow, lanesRest = 0;
-/** chain is the last commit that was seen, with its digest. A record that does not have it was restored from an older copy. */
+/** chain is the last seen commit, with its digest. If the record does not have it any more, the record was restored from an older copy. */
 let chain = "";
 
-/** costs says how many milliseconds the list of troubles took. */
+/** costs sets the pause from the duration of the list of troubles in milliseconds. */
 export function costs(ms: number): void { pause = Math.min(slowest, Math.max(slow, 10 * ms)); }
 
-/** lanesAsked says that the lanes are being counted. A count that never ends is given up after longest. */
+/** lanesAsked notes that the lanes are being counted. If a count does not end, the next one starts after longest. */
 export function lanesAsked(): void { lanesRest = performance.now() + longest; }
 
-/** lanesTook says that the lanes were counted, or could not be, and for how many milliseconds. */
+/** lanesTook notes that the count of the lanes has ended or failed, with its duration in milliseconds. */
 export function lanesTook(ms: number): void { lanesRest = performance.now() + Math.min(slowest, 2 * ms); }
 
 export function learn(point: Point, said: Recording): void {
@@ -37,7 +37,7 @@ export function learn(point: Point, said: Recording): void {
   publish(point);
 }
 
-/** publish moves the views, unless they wait for answers: a slow server is not asked anew before it answered. */
+/** publish moves the views, unless they wait for answers: a slow server gets no new question before it has answered. */
 function publish(point: Point): void {
   const now = performance.now(), known = head.peek(), quiet = idle();
   const waits = known && (known.seq === point.seq || (!drawn() && now - published < patience));
@@ -48,7 +48,7 @@ function publish(point: Point): void {
   follows(head.peek(), now, quiet);
 }
 
-/** follows moves calm and listed. listed waits while answers are awaited, for two minutes at most. It is called without a new delta too: the last one may
+/** follows moves calm, laned and listed. While answers are pending, listed waits for at most two minutes. It is also called without a new delta: the last delta may
  * have come too early. */
 function follows(point: Point | null, now: number, quiet: boolean): void {
   if (!point) return;
@@ -100,25 +100,25 @@ function begun(tail: Tail): void {
   setBack();
 }
 
-/** begin asks all anew if the server was away before it gave a head. */
+/** begin repeats all questions if the server was unavailable before it sent a head. */
 function begin(): boolean {
   if (away.peek() && idle()) renewed.value++;
   return away.peek() === "";
 }
 
-/** back forgets what is new: the views go to the end of the record. */
+/** back resets fresh, and the views go to the end of the record. */
 export function back(): void {
   since = null;
   fresh.value = 0;
 }
 
 export const past = computed(() => focus.value.at !== null);
-// head rests while the past is looked at. After that, calm goes with it at once, and so do the lanes of a window that ends with the record.
+// head rests during a view of the past. After it, calm moves with head at once, and so do the lanes of a window that ends with the record.
 const floats = computed(() => focus.value.at === null && focus.value.last !== null);
 effect(() => { if (!past.value) calmed = -Infinity; });
 effect(() => { if (floats.value) lanesRest = -Infinity; });
 
-// What was learned is of one cluster.
+// All state belongs to one cluster.
 effect(() => {
   void cluster.value;
   chain = "";

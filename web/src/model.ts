@@ -1,4 +1,4 @@
-// The answers of /timeline/v1, as the server gives them. Columns are arrays of equal length.
+// The answers of /timeline/v1, in the server's form. Columns are arrays of equal length.
 
 export type Incomplete = { from: number; to: number | null; kind: string; stream?: string; cause?: string; text: string };
 export type Answer = { seq: number; revision: number; incomplete?: Incomplete[] | null };
@@ -9,7 +9,7 @@ export type Resource = { resource: string; kind: string; namespaced: boolean };
 
 export type Meta = Answer & {
   clusters: { uid: string; name: string }[];
-  cluster?: string; // without it, several are served and none was named: then nothing of a record is there
+  cluster?: string; // missing if several clusters are served and the request named none; then there is no record's data
   first: Point; head: Point;
   recording: Recording; resources: Resource[]; namespaces: string[];
 };

@@ -11,7 +11,7 @@ import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
 import { Rows } from "./object";
 import type { Query } from "./query";
 
-/** waits says what an answer waits for. Until it is asked for, that is other answers. */
+/** waits shows what an answer waits for. Before its request, it waits for other answers. */
 const waits = <T,>(of: Query<T>, does: string) => <p class="busy">{of.busy.value ? does : "The strip and the lanes come first…"}</p>;
 
 export function Now() {
@@ -25,17 +25,17 @@ export function Now() {
   );
 }
 
-/** advice says what to do when the end of the record is not now. */
+/** advice has what to do if the end of the record is not the present. */
 const advice: Record<string, string> = {
   stopped: "Start the recorder.", starting: "The recorder has begun.", quiet: "The recorder runs: does it reach the cluster?", behind: "The recorder writes what it has seen.",
 };
 
-/** Complete says whether the hour before the instant is all on record. */
+/** Complete shows whether the record of the hour before the instant is complete. */
 function Complete() {
   const answer = recentCount.answer.value, h = lastHour.value;
   if (!h) return <p class="busy">The record is asked for…</p>;
   if (!answer) return recentCount.failed.value ? <p class="error">{recentCount.failed.value}</p> : waits(recentCount, "The hour is counted…");
-  // What came after the last commit is no part of the hour before it.
+  // Deltas after the last commit do not belong to the hour before it.
   const ended = cursor.value === null && stopped.value;
   const holes = (answer.incomplete ?? []).filter((i) => (i.kind !== "before" || i.to === null) && (!ended || i.from < h.to - 1)), short = h.to - h.from < 3_500_000;
   const what = short ? `The record begins ${span(h.to - h.from)} before ${ended ? "its last commit" : "this instant"}` : `The hour to ${brief(h.to, whole.value?.to ?? h.to)}`;
@@ -126,7 +126,7 @@ export function mark(): void {
 
 function Pair({ o }: { o: Compared }) {
   const r: Ref = o.ref ?? o, uid = r.uid ?? "", is = opened.value === uid && uid !== "";
-  // While the paths of another object are shown, they are not this one's.
+  // The shown paths may still belong to another object.
   const mine = is && compared.asked.value?.params.uid === uid, paths = mine ? compared.answer.value?.changes : null;
   return (
     <li>

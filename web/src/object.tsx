@@ -49,10 +49,10 @@ function Head({ o }: { o: ObjectAnswer }) {
   );
 }
 
-/** bookkeeping is what the API server notes of each write. It changes with every version, and hides what somebody changed. */
+/** bookkeeping reports whether the API server itself makes this change at each write. Every version has such changes, and they hide the real ones. */
 const bookkeeping = (c: Change) => /^\/metadata\/(managedFields|generation|resourceVersion)(\/|$)/.test(c.path);
 
-/** Differences shows what somebody changed. The server's bookkeeping is one click away, with its number. */
+/** Differences shows the real changes. A button with their number opens the server's bookkeeping. */
 function Differences({ diff }: { diff: Change[] }) {
   const open = useSignal(false), own = diff.filter((c) => !bookkeeping(c)), rest = diff.length - own.length;
   return (
@@ -63,7 +63,7 @@ function Differences({ diff }: { diff: Change[] }) {
   );
 }
 
-/** unchanged says why there is no difference to show. */
+/** unchanged returns why there is no difference. */
 function unchanged(o: ObjectAnswer): string {
   if (o.delta?.type === "Added") return "The object was created with this version.";
   if (o.delta?.type === "Deleted") return "The object was deleted.";
@@ -85,7 +85,7 @@ function Changed({ o }: { o: ObjectAnswer }) {
   );
 }
 
-/** Belongs shows what belongs to the object. That comes a moment after the object itself. */
+/** Belongs shows the objects that belong to the object. They are loaded after the object itself. */
 function Belongs({ o }: { o: ObjectAnswer }) {
   const r = related.answer.value, known = o.incomplete ?? [];
   if (related.failed.value && !related.busy.value) return <p class="error">{related.failed.value}</p>;
@@ -122,7 +122,7 @@ function Owns({ r }: { r: Related }) {
   );
 }
 
-/** Yaml keeps folded lines folded until they are asked for. */
+/** Yaml hides folded lines until the user opens them. */
 function Yaml({ lines }: { lines: Line[] }) {
   const open = useSignal(false), folded = lines.filter((l) => l.folded).length, seen = open.value ? lines : lines.filter((l) => !l.folded);
   if (lines.length === 0) return <p class="empty">There is no object at this instant.</p>;

@@ -1,4 +1,4 @@
-// What strip and lanes share when they paint: colours of the theme, the scale, hatching, and the list of what was drawn.
+// Painting code of the strip and the lanes: theme colours, the scale, hatching, and the list of what was drawn.
 import { signal } from "@preact/signals";
 import type { Incomplete } from "./model";
 
@@ -7,7 +7,7 @@ export type Palette = Record<"ink" | "faint" | "rule" | "paper" | "accent" | "ha
 const names = ["ink", "faint", "rule", "paper", "accent", "hatch", "ok", "progress", "bad", "gone", "unknown"] as const;
 const classNames = ["change", "added", "deleted", "status", "event", "sync", "heartbeat"];
 
-/** palette reads the style sheet: canvas and panels have the same colours. */
+/** palette reads the style sheet, so that canvas and panels have the same colours. */
 export const palette = signal<Palette>(read());
 
 function read(): Palette {
@@ -41,7 +41,7 @@ export class Scale {
   ms(x: number): number { return this.from + (x / this.width) * (this.to - this.from); }
 }
 
-/** size fits a canvas to its box, and gives a context whose unit is a CSS pixel. */
+/** size fits a canvas to its box, and returns a context whose unit is a CSS pixel. */
 export function size(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = devicePixelRatio || 1, w = Math.round(width * ratio), h = Math.round(height * ratio);
   if (canvas.width !== w || canvas.height !== h) {
@@ -57,7 +57,7 @@ export function size(canvas: HTMLCanvasElement, width: number, height: number): 
 
 export const font = (px: number, weight = 400) => `${weight} ${px}px system-ui, sans-serif`;
 
-/** Marks are drawn once, and copied: without a GPU, slanted and round edges take most of a frame. All are of one theme and one resolution. */
+/** Marks are drawn once and then copied: without a GPU, slanted and round edges take most of a frame. All stamps belong to one theme and one resolution. */
 let stamps = new Map<string, ImageBitmap>(), hatching: CanvasPattern | null = null, stampsOf: Palette | null = null, stampsAt = 0;
 const mostStamps = 2000;
 
@@ -66,7 +66,7 @@ function renew(p: Palette, ratio: number): void {
   [stamps, hatching, stampsOf, stampsAt] = [new Map(), null, p, ratio];
 }
 
-/** drawnOnce draws a picture of so many pixels of the screen. */
+/** drawnOnce draws a picture of the given size in screen pixels. */
 function drawnOnce(width: number, height: number, ratio: number, draw: (c: OffscreenCanvasRenderingContext2D) => void): ImageBitmap {
   const canvas = new OffscreenCanvas(width, height), c = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
   c.scale(ratio, ratio);
@@ -74,25 +74,25 @@ function drawnOnce(width: number, height: number, ratio: number, draw: (c: Offsc
   return canvas.transferToImageBitmap();
 }
 
-/** stamp copies a small drawing of a size, whose middle is at x. Within a palette and a resolution, a key names one drawing. */
+/** stamp copies a small drawing with its middle at x. Within a palette and a resolution, a key names one drawing. */
 export function stamp(c: CanvasRenderingContext2D, key: string, x: number, y: number, width: number, height: number, p: Palette, draw: (c: OffscreenCanvasRenderingContext2D) => void): void {
   const ratio = devicePixelRatio || 1;
   renew(p, ratio);
   let image = stamps.get(key);
   if (!image) stamps.set(key, (image = drawnOnce(Math.ceil(width * ratio), Math.ceil(height * ratio), ratio, draw)));
-  const whole = (at: number) => Math.round(at * ratio) / ratio; // An image between two pixels is blurred.
+  const whole = (at: number) => Math.round(at * ratio) / ratio; // An image between two pixels would be blurred.
   c.drawImage(image, whole(x - width / 2), whole(y), image.width / ratio, image.height / ratio);
 }
 
-/** Lines of the hatching are about so many pixels apart. */
+/** Distance of the hatching's lines in pixels. */
 const hatchStep = 7;
 
-/** hatch draws what is not known. Before the record begins there is nothing to hatch: that is empty, with its edge. */
+/** hatch draws an incomplete stretch. The time before the record has no hatching: it is empty, with an edge. */
 export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: number, h: number, p: Palette): void {
   const ratio = devicePixelRatio || 1;
   renew(p, ratio);
   if (!hatching) {
-    const pixels = Math.round(hatchStep * ratio), step = pixels / ratio; // Whole pixels of the screen: else tiles do not join.
+    const pixels = Math.round(hatchStep * ratio), step = pixels / ratio; // Whole screen pixels; otherwise tiles would not join.
     const tile = drawnOnce(pixels, pixels, ratio, (t) => {
       t.globalAlpha = 0.18;
       t.fillStyle = p.hatch;
@@ -115,7 +115,7 @@ export function hatch(c: CanvasRenderingContext2D, x: number, y: number, w: numb
 
 const widths = new Map<string, number>();
 
-/** wide is how wide a text is in a font, which the canvas has. */
+/** wide returns the width of a text in a font, which the canvas must have set. */
 export function wide(c: CanvasRenderingContext2D, text: string, of: string): number {
   const key = of + text;
   let known = widths.get(key);
@@ -126,7 +126,7 @@ export function wide(c: CanvasRenderingContext2D, text: string, of: string): num
   return known;
 }
 
-/** stretch gives where a stretch that is not complete lies in pixels, or null outside of the window. One that ends where the window begins is outside. */
+/** stretch returns the pixels of an incomplete stretch, or null if it is outside the window. A stretch that ends where the window begins is outside. */
 export function stretch(i: Incomplete, s: Scale): { x: number; w: number } | null {
   const end = i.to ?? Infinity, point = end === i.from;
   if (point ? end < s.from || end > s.to : end <= s.from || i.from >= s.to) return null;
@@ -134,7 +134,7 @@ export function stretch(i: Incomplete, s: Scale): { x: number; w: number } | nul
   return { x: from, w: Math.max(2, to - from) };
 }
 
-/** clip shortens a text to a width in a font, which the canvas has. */
+/** clip shortens a text to a width in a font, which the canvas must have set. */
 export function clip(c: CanvasRenderingContext2D, text: string, width: number, of: string): string {
   if (wide(c, text, of) <= width) return text;
   let n = text.length;
@@ -142,7 +142,7 @@ export function clip(c: CanvasRenderingContext2D, text: string, width: number, o
   return n > 1 ? text.slice(0, n) + "…" : "";
 }
 
-// What is on the canvas, for tests: they compare it with the record by SQL.
+// The content of the canvas, for tests that compare it with the record by SQL.
 export type Drawn = {
   strip: { from: number; to: number; counts: Record<string, number> }[]; density: { from: number; to: number; counts: Record<string, number> }[];
   marks: { lane: number; time: number; seq: number; count: number; class: string }[];
@@ -150,7 +150,7 @@ export type Drawn = {
   merged: number; // ms: changes of a lane in one such step are one mark
   frames: number[];
 };
-/** Hatched is what is drawn as not known: of some streams, or of all if none is named. Only the view "lanes" has a lane. */
+/** Hatched is an incomplete stretch that was drawn: of some streams, or of all if none is named. Only the view "lanes" has a lane. */
 export type Hatched = { view: string; lane?: number; from: number; to: number | null; kind: string; streams: string[] };
 export const drawn: Drawn = { strip: [], density: [], marks: [], bars: [], hatched: [], merged: 0, frames: [] };
 
@@ -160,7 +160,7 @@ export function hatched(view: string, i: Incomplete, streams: string[], lane?: n
   drawn.hatched.push({ view, lane, from: i.from, to: i.to, kind: i.kind, streams });
 }
 
-/** frame notes how long the script of a frame took; the last 600 are kept. */
+/** frame records how long the script of a frame took, for the last 600 frames. */
 export function frame(began: number): void {
   drawn.frames.push(performance.now() - began);
   if (drawn.frames.length > 600) drawn.frames.shift();

@@ -1,4 +1,4 @@
-// Small parts that panels share. Whatever a cluster named or said is set as text.
+// Small components that panels share. Text from a cluster is always set as text.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { brief, count, full } from "./clock";
@@ -10,7 +10,7 @@ import type { Change, Incomplete, Ref } from "./model";
 
 export const named = (r: Ref) => `${r.namespace ? `${r.namespace}/` : ""}${r.name}`;
 
-/** Link goes to an object, at the instant that is looked at. */
+/** Link goes to an object at the current instant. */
 export function Link({ to }: { to: Ref }) {
   return <button type="button" class="link" onClick={() => move(of(to))}><span class="kind">{to.kind}</span> {named(to)}</button>;
 }
@@ -24,7 +24,7 @@ export function Class({ of: name }: { of: string }) {
   return <span class={`class c-${/^[a-z]+$/.test(name) ? name : "change"}`}>{name}</span>;
 }
 
-/** Writer names who wrote only if the version proves it; else it says that nothing does. */
+/** Writer names the writer only if the version proves it; else it says that there is no proof. */
 export function Writer({ manager, evidence, hint }: { manager?: string; evidence?: string; hint?: string }) {
   if (manager) return <span class="writer" title={evidence ? `proved: ${evidence}` : "proved by the version"}>by <b>{manager}</b></span>;
   return <span class="writer unproved" title={evidence ?? ""}>{hint ? `writer not proved; ${hint}` : "writer not proved"}</span>;
@@ -44,7 +44,7 @@ export function value(v: unknown): string {
 
 const most = 12;
 
-/** Diff shows paths with old and new. A long one is cut with its number, and opens. */
+/** Diff shows paths with old and new values. A long list is cut, with the number of hidden entries, and can be opened. */
 export function Diff({ changes, short = false }: { changes: Change[]; short?: boolean }) {
   const all = useSignal(false), limit = short ? 3 : most * 5, seen = all.value ? changes : changes.slice(0, limit), rest = changes.length - seen.length;
   return (
@@ -68,11 +68,11 @@ function Side({ is, of: v }: { is: "old" | "new"; of: unknown }) {
   );
 }
 
-/** Holes tells what is not complete, each with its sentence. What several resources lack together is one entry with their number. */
+/** Holes lists what is incomplete, one sentence each. If several resources have the same gap, it is one entry with their number. */
 export function Holes({ of: holes }: { of: Incomplete[] }) {
-  const told = grouped(holes);
-  if (told.length === 0) return null;
-  return <ul class="holes">{told.map((g, i) => <Hole key={i} g={g} />)}</ul>;
+  const groups = grouped(holes);
+  if (groups.length === 0) return null;
+  return <ul class="holes">{groups.map((g, i) => <Hole key={i} g={g} />)}</ul>;
 }
 
 function Hole({ g }: { g: Group }) {

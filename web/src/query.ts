@@ -1,22 +1,22 @@
-// A query follows what it depends on: it aborts what is stale, and the old answer stays on the screen until the new one is here.
+// A query repeats its question when its inputs change. It aborts the old request, and shows the old answer until the new one arrives.
 import { batch, effect, signal, type Signal } from "@preact/signals";
 import { admitted, Failure, get, renewed, type Params } from "./api";
 import type { Answer } from "./model";
 
-/** Asked is one question. Pages follow the cursor next so often, and add joins their answers. What is joined is shown at once. The views
- * follow the record without waiting for what is asked aside. took is told how many milliseconds an answer took, unless it was kept or is
- * an error. ended is told how many passed until the last answer, or the refusal. What is like the question before has an answer on the screen: the new
- * one is shown when it was counted to the end. An answer that was not counted to the end is asked for again after rest. */
+/** Asked is one question. The query requests pages by the cursor next, at most pages of them, and add joins their answers. Joined answers are shown at once.
+ * aside: the views follow the record without waiting for this question. took receives the duration of an answer in ms, unless it was cached or is an
+ * error. ended receives the duration until the last answer or the refusal in ms. like: if the previous question has the same value, its answer stays on
+ * the screen until the new one is counted completely. If an answer was not counted completely, the query repeats the question after rest. */
 export type Asked<T> = { shape: string; params: Params; mark?: string; wait?: number; aside?: boolean; pages?: number; add?: (a: T, b: T) => T; took?: (ms: number) => void; ended?: (ms: number) => void; like?: string; rest?: () => Promise<void> };
 export type Query<T> = { answer: Signal<T | null>; asked: Signal<Asked<T> | null>; failed: Signal<string>; missing: Signal<boolean>; busy: Signal<boolean> };
 
 let running = 0, drawing = 0;
-/** idle reports whether all questions have their answers. */
+/** idle reports whether all questions have been answered. */
 export const idle = () => running === 0;
-/** drawn reports whether those of the views have. */
+/** drawn reports whether all questions of the views have been answered. */
 export const drawn = () => drawing === 0;
 
-/** begins counts a question, until what it returns is called. */
+/** begins counts a question until its result is called. */
 function begins(aside = false): () => void {
   const views = aside ? 0 : 1;
   running++;
@@ -24,7 +24,7 @@ function begins(aside = false): () => void {
   return () => { running--; drawing -= views; };
 }
 
-/** query asks whenever what ask reads has changed. Without a question, there is no answer. */
+/** query sends a question whenever the inputs of ask change. Without a question, there is no answer. */
 export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
   const q: Query<T> = { answer: signal(null), asked: signal(null), failed: signal(""), missing: signal(false), busy: signal(false) };
   effect(() => {
@@ -39,7 +39,7 @@ export function query<T extends Answer>(ask: () => Asked<T> | null): Query<T> {
       begun = true;
       void run(q, asked, controller.signal).finally(ends);
     };
-    // Without a wait, the question goes out before the page is drawn anew: the server works meanwhile.
+    // Without a wait, send the question before the page is drawn again, so that the server works meanwhile.
     let timer = 0;
     if (asked.wait) timer = setTimeout(begin, asked.wait); else queueMicrotask(begin);
     return () => {
@@ -71,7 +71,7 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
       });
     }
   } catch (e) {
-    // A question that the network failed stays busy: it is asked again when the server answers again.
+    // If the network failed, the question stays busy, and is repeated when the server answers again.
     if (aborted.aborted || !(e instanceof Failure)) return;
     refused(q, e);
   }
@@ -80,10 +80,10 @@ async function run<T extends Answer>(q: Query<T>, asked: Asked<T>, aborted: Abor
   asked.ended?.(performance.now() - began);
 }
 
-/** whole reports whether an answer was counted to the end. */
+/** whole reports whether an answer was counted completely. */
 const whole = (answer: (Answer & { older?: string }) | null) => answer !== null && !answer.older;
 
-/** all gives what is shown, one after the other. An answer that was not counted to the end is asked for again, and is shown when it is as long as before. */
+/** all yields the answers to show, one after the other. If an answer was not counted completely, all repeats the question. It shows the new answer when it is as long as the old one. */
 async function* all<T extends Answer & { next?: string; older?: string }>(asked: Asked<T>, aborted: AbortSignal, like: boolean): AsyncGenerator<T> {
   const ask = (cursor: string | undefined) => get<T>(asked.shape, { ...asked.params, cursor }, aborted, asked.mark, asked.took);
   for (let older: string | undefined, again = false; older || !again; again = true) {
@@ -99,7 +99,7 @@ async function* all<T extends Answer & { next?: string; older?: string }>(asked:
   }
 }
 
-/** refused keeps no answer: what the server does not say any more is not shown. */
+/** refused removes the answer, because the server does not confirm it any more. */
 function refused<T>(q: Query<T>, e: Failure): void {
   q.missing.value = e.code === 404;
   q.failed.value = e.message;

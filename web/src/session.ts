@@ -1,7 +1,7 @@
-// A session of the API of the past whose clock the cursor sets: kubectl and k9s that are pointed at it show the instant that is looked at.
+// A session of the API of the past whose clock follows the cursor: kubectl and k9s in that session show the instant of the page.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { admitted, Failure, locked, order } from "./api";
-import { carry, told } from "./instant";
+import { announced, carry } from "./instant";
 import { meta } from "./window";
 import { cluster, focus } from "./focus";
 import { head } from "./live";
@@ -9,16 +9,16 @@ import type { Session } from "./model";
 
 const place = "kuberewind.session";
 
-/** driven is the name of the session, "" if the cursor sets no clock. It is of this tab, and no part of a link: who opens a link moves nothing. */
+/** driven is the name of the session, "" if the cursor sets no clock. It belongs to this tab and is not part of a link, so that opening a link moves no clock. */
 export const driven = signal(kept());
 export const state = signal<Session | null>(null);
-/** refusal is why the clock was not set, or not read. */
+/** refusal is the reason why the clock could not be set or read. */
 export const refusal = signal("");
-/** ended says that the session is gone. It is not made again by a move of the cursor. */
+/** ended has a message if the session has ended. Moving the cursor does not create it again. */
 export const ended = signal("");
-/** following has the page go where another tool moves the clock. */
+/** following makes the page follow a clock that another tool moves. */
 export const following = signal(false);
-/** sessions are those of this cluster; null until they are asked for. */
+/** sessions are the sessions of this cluster; null until they are loaded. */
 export const sessions = signal<Session[] | null>(null);
 
 function kept(): string {
@@ -27,17 +27,18 @@ function kept(): string {
 
 function keep(name: string): void {
   driven.value = name;
-  try { sessionStorage.setItem(place, name); } catch { /* A reload forgets it. */ }
+  try { sessionStorage.setItem(place, name); } catch { /* Then a reload loses it. */ }
 }
 
 const uid = () => meta.answer.peek()?.cluster ?? "";
 const path = (name: string) => `/session/v1${name && `/${encodeURIComponent(name)}`}?${new URLSearchParams({ cluster: uid() })}`;
 const sentence = (e: unknown) => (e instanceof Failure ? e.message : "The server does not answer.");
 
-/** instant is where the cursor is, as a session takes it; "" while the server is asked which seq it is. */
+/** instant is the cursor's instant in the form of a session, "" while the server resolves its seq. */
 const instant = computed(() => (focus.value.wanted ? "" : focus.value.at === null ? "now" : `seq:${focus.value.at}`));
 
-/** aim is where the clock was put last, or found; null until the session was read. stands is the seq that it then had, null at the end of the record. */
+/** aim is the instant to which the clock was last set, or at which it was found; null until the session was read. stands is the clock's seq at that time, null at
+ * the end of the record. */
 const aim = signal<string | null>(null), stands = signal<number | null>(null);
 const farBehind = 60_000;
 
@@ -50,9 +51,9 @@ export const elsewhere = computed(() => {
 });
 
 const setting = signal(false);
-let turn = 0; // A state that was asked for before a change says nothing about it.
+let turn = 0; // A state that was requested before a change does not include it.
 
-// The clock follows the cursor. A drag is no change of the instant until it is released.
+// The clock follows the cursor. A drag changes the instant only on release.
 effect(() => {
   const at = instant.value;
   if (!driven.value || !at || aim.value === null || at === aim.value || ended.value) return;
@@ -60,7 +61,7 @@ effect(() => {
   void follow();
 });
 
-/** follow sets the clock to where the cursor is. While a request is open the cursor may move on: what counts is where it is last. */
+/** follow sets the clock to the cursor. If the cursor moves during a request, only its last instant counts. */
 async function follow(): Promise<void> {
   if (setting.peek()) return;
   setting.value = true;
@@ -78,24 +79,24 @@ async function put(name: string, at: string): Promise<boolean> {
     if (mine !== turn) return false;
     batch(() => {
       [state.value, stands.value, refusal.value, ended.value] = [body, end ? null : body.seq, "", ""];
-      if (made && aim.peek() !== null && driven.peek()) told.value = `Session ${name} had ended, and was made again.`;
+      if (made && aim.peek() !== null && driven.peek()) announced.value = `Session ${name} had ended, and was made again.`;
     });
     return true;
   } catch (e) {
-    if (mine === turn) batch(() => { told.value = refusal.value = sentence(e); stands.value = null; });
+    if (mine === turn) batch(() => { announced.value = refusal.value = sentence(e); stands.value = null; });
     return false;
   } finally {
     if (mine === turn) turn++;
   }
 }
 
-/** set puts the clock to this instant again, after another tool moved it or the server refused. */
+/** set moves the clock to this instant again, after another tool moved it or the server refused. */
 export function set(): void {
   aim.value = instant.peek() || aim.peek();
   void follow();
 }
 
-/** make makes a session at this instant, and drives it. A session that is there is not moved by that. */
+/** make creates a session at this instant, and drives it. It does not move an existing session. */
 export async function make(name: string): Promise<void> {
   await list();
   if (sessions.peek()?.some((s) => s.name === name)) {
@@ -107,7 +108,7 @@ export async function make(name: string): Promise<void> {
   batch(() => { aim.value = at; keep(name); });
 }
 
-/** drive begins at the instant of a session: nothing moves before the cursor does. */
+/** drive starts at the instant of a session. The clock does not move before the cursor does. */
 export function drive(s: Session): void {
   turn++;
   batch(() => {
@@ -118,7 +119,7 @@ export function drive(s: Session): void {
   });
 }
 
-/** go brings the page to where the clock is. */
+/** go moves the page to the instant of the clock. */
 export function go(s: Session): void {
   const end = s.playing && s.atEnd;
   batch(() => {
@@ -127,8 +128,8 @@ export function go(s: Session): void {
   });
 }
 
-/** leave stops driving. The session stays. */
-export function leave(): void {
+/** stopDriving stops driving the session. The session continues. */
+export function stopDriving(): void {
   turn++;
   batch(() => {
     keep("");
@@ -142,7 +143,7 @@ export function leave(): void {
 export async function end(name: string): Promise<void> {
   try {
     await order("DELETE", path(name));
-    if (driven.peek() === name) leave();
+    if (driven.peek() === name) stopDriving();
     refusal.value = "";
   } catch (e) {
     refusal.value = sentence(e);
@@ -150,7 +151,7 @@ export async function end(name: string): Promise<void> {
   await list();
 }
 
-/** list asks for the sessions of this cluster. */
+/** list loads the sessions of this cluster. */
 export async function list(): Promise<void> {
   try {
     const { body } = await order<{ sessions: Session[] }>("GET", path(""));
@@ -162,7 +163,7 @@ export async function list(): Promise<void> {
 
 const every = 1000;
 
-/** watch reads the session while the tab is visible. That is a use of it, so it does not end. */
+/** watch reads the session while the tab is visible. Reading counts as use, so the session does not end. */
 export async function watch(): Promise<void> {
   for (;;) {
     const seen = document.visibilityState === "visible" && admitted.peek() && !locked.peek() && uid() !== "";
@@ -177,7 +178,7 @@ async function read(): Promise<void> {
   try {
     const { body } = await order<Session>("GET", path(name));
     if (mine !== turn) return;
-    if (body.cluster !== uid()) leave(); else learn(body);
+    if (body.cluster !== uid()) stopDriving(); else learn(body);
   } catch (e) {
     if (mine === turn && e instanceof Failure && e.code === 404) batch(() => { [ended.value, state.value] = [e.message, null]; });
   }
@@ -186,17 +187,17 @@ async function read(): Promise<void> {
 function learn(s: Session): void {
   batch(() => {
     [state.value, ended.value] = [s, ""];
-    // After a reload the cursor is where it was, and so should the clock be. If it is not, another tool moved it.
+    // After a reload the cursor and the clock should have the same instant. If not, another tool moved the clock.
     if (aim.peek() === null) [aim.value, stands.value] = [instant.peek() || null, focus.peek().at];
     if (following.peek() && elsewhere.value) go(s);
   });
 }
 
-// A session is of one cluster.
+// A session belongs to one cluster.
 let was = cluster.peek();
 effect(() => {
   if (cluster.value === was) return;
   was = cluster.value;
   sessions.value = null;
-  leave();
+  stopDriving();
 });

@@ -1,4 +1,4 @@
-// The panel of sessions: make or pick one, see where its clock is, and the command line that points kubectl or k9s at it.
+// The panel of sessions: create or choose one, see its clock, and copy the command line that makes kubectl or k9s use it.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { brief, count, zone } from "./clock";
@@ -6,7 +6,7 @@ import { meta, whole } from "./window";
 import { move } from "./focus";
 import type { Session } from "./model";
 import { Command, Section } from "./parts";
-import { drive, driven, elsewhere, end, ended, following, go, leave, list, make, refusal, sessions, set, state } from "./session";
+import { drive, driven, elsewhere, end, ended, following, go, list, make, refusal, sessions, set, state, stopDriving } from "./session";
 
 const timeOf = (s: Session) => { const ms = Date.parse(s.time); return `${brief(ms, whole.value?.to ?? ms)} ${zone(ms)}, seq:${s.seq}`; };
 
@@ -18,7 +18,7 @@ function clockOf(s: Session): string {
 
 const useOf = (s: Session) => (s.watches === 0 ? "no client watches" : s.watches === 1 ? "1 watch is open" : `${count(s.watches)} watches are open`);
 
-/** lines are the command lines by which clients see what the session shows. A server that is shared cannot be found by a file: users name it. */
+/** lines returns the command lines that make clients use the session. No file leads to a shared server, so users give its address. */
 function lines(name: string): string[] {
   const m = meta.answer.value, several = (m?.clusters.length ?? 0) > 1, cluster = m?.clusters.find((c) => c.uid === m.cluster)?.name ?? "";
   if (location.protocol === "https:") return [`replay kubeconfig --own-credentials --server https://HOST:PORT/clusters/${m?.cluster ?? "UID"} --session ${name} -o past.kubeconfig`];
@@ -49,7 +49,7 @@ function Driven({ name }: { name: string }) {
       {gone ? null : <><h3>In a terminal on the server's machine</h3>{lines(name).map((l) => <Command key={l} text={l} />)}</>}
       <p class="session-buttons">
         {gone ? <button type="button" onClick={() => void make(name)}>make it again, at this instant</button> : null}
-        <button type="button" onClick={leave}>let go of it</button>
+        <button type="button" onClick={stopDriving}>let go of it</button>
         {gone ? null : <button type="button" onClick={() => void end(name)}>end it</button>}
       </p>
       {gone ? null : <p class="faint">If you let go, the session stays as it is, and ends 30 minutes after its last request. If you end it, its clients get an error.</p>}
@@ -81,7 +81,7 @@ function Choice() {
   );
 }
 
-/** Driving says in the header that the cursor moves more than the page. */
+/** Driving shows in the header that the cursor also moves a session. */
 export function Driving() {
   if (!driven.value) return null;
   const text = ended.value ? `session ${driven.value} has ended` : elsewhere.value ? `session ${driven.value} is elsewhere` : `session ${driven.value}`;

@@ -1,4 +1,4 @@
-// The density strip over the whole record. Press and drag scrubs; with Shift it selects a window; hover only reads.
+// The density strip over the whole record. Press and drag scrubs; with Shift it selects a window; hover only shows counts.
 import { effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { clock, count, full, marks, span } from "./clock";
@@ -10,7 +10,7 @@ import { focus, move } from "./focus";
 import { font, frame, palette, type Palette, Scale, size } from "./paint";
 
 const height = 76, ruler = 18;
-const room = 0.012; // of the record, on both sides: its begin and its end are seen
+const room = 0.012; // margin on both sides, as a part of the record, so that its begin and end are visible
 
 export const stripScale = (): Scale | null => {
   const w = whole.value, width = stripWidth.value;
@@ -29,7 +29,7 @@ function paint(canvas: HTMLCanvasElement): void {
   c.fillRect(0, 0, s.width, height);
   const answer = strip.answer.value;
   if (answer) paintBars(c, bars(answer), s, 0, body, p, "strip");
-  const within = (answer?.incomplete ?? []).filter((i) => i.to === null || i.to > (whole.peek()?.from ?? 0)); // The question reaches back further.
+  const within = (answer?.incomplete ?? []).filter((i) => i.to === null || i.to > (whole.peek()?.from ?? 0)); // The question begins before the record.
   paintIncomplete(c, within, s, 0, body, p, "strip");
   paintEdges(c, s, body, p);
   paintRuler(c, s, body, p);
@@ -37,7 +37,7 @@ function paint(canvas: HTMLCanvasElement): void {
   frame(began);
 }
 
-/** paintEdges greys what lies before the first delta and after the last: nobody gets lost there. */
+/** paintEdges greys the time before the first delta and after the last one. */
 function paintEdges(c: CanvasRenderingContext2D, s: Scale, body: number, p: Palette): void {
   const w = whole.value;
   if (!w) return;
@@ -95,7 +95,7 @@ export function paintCursor(c: CanvasRenderingContext2D, x: number, y: number, h
   c.fillRect(Math.round(x) - 1, y, 2, h);
 }
 
-/** use paints a canvas whenever what it reads has changed, at most once a frame. */
+/** usePainted paints a canvas whenever its inputs change, at most once a frame. */
 export function usePainted(paintIt: (canvas: HTMLCanvasElement) => void) {
   const ref = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
@@ -115,7 +115,7 @@ export function usePainted(paintIt: (canvas: HTMLCanvasElement) => void) {
   return ref;
 }
 
-/** useWidth keeps a signal at the width of a box. */
+/** useWidth sets a signal to the width of a box. */
 export function useWidth(width: { value: number }, less = () => 0) {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -145,7 +145,7 @@ export function pan(ms: number): void {
 }
 
 let resting = 0;
-/** glide marks that the window moves: questions wait until it rests. */
+/** glide marks that the window moves. Questions wait until it rests. */
 export function glide(): void {
   gliding.value = true;
   clearTimeout(resting);

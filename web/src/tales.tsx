@@ -8,10 +8,10 @@ import type { Origin, Ref } from "./model";
 import { Rows } from "./object";
 import { Class, Command, named, Section, When, Writer } from "./parts";
 
-/** ofThis gives no answer while there is only the one about another object: its writers would stand under this one's name. */
+/** ofThis returns no answer while there is only an answer about another object, whose writers would appear under this object's name. */
 const ofThis = <T extends { object: Ref }>(answer: T | null, uid?: string) => (answer?.object.uid === uid ? answer : null);
 
-/** Blamed shows beside each line of the YAML the version that set it. A click goes there. */
+/** Blamed shows the version that set each line next to the YAML. A click goes there. */
 export function Blamed({ uid, at }: { uid?: string; at?: number }) {
   const answer = ofThis(blame.answer.value, uid);
   if (!answer) return blame.failed.value ? <p class="error">{blame.failed.value}</p> : <p class="busy">The versions are folded…</p>;
@@ -20,7 +20,7 @@ export function Blamed({ uid, at }: { uid?: string; at?: number }) {
     <>
       <pre class="blame" tabIndex={0} aria-label="YAML with the version that set each line">{lines.map((l, i) => {
         const origin = answer.origins[l.origin], same = i > 0 && lines[i - 1]?.origin === l.origin;
-        return <span key={i} class={`line${origin && origin.seq === at ? " here" : ""}`} title={origin ? told(origin) : ""}><span class="who">{origin && !same ? <button type="button" class="when" onClick={() => look(origin.seq, origin.time)}>{short(origin)}</button> : null}</span><span>{l.text}</span></span>;
+        return <span key={i} class={`line${origin && origin.seq === at ? " here" : ""}`} title={origin ? originText(origin) : ""}><span class="who">{origin && !same ? <button type="button" class="when" onClick={() => look(origin.seq, origin.time)}>{short(origin)}</button> : null}</span><span>{l.text}</span></span>;
       })}</pre>
       {folded > 0 ? <p class="faint">{count(folded)} lines of bookkeeping are folded.</p> : null}
       <Command text={answer.command} />
@@ -29,7 +29,7 @@ export function Blamed({ uid, at }: { uid?: string; at?: number }) {
 }
 
 const short = (o: Origin) => `${o.earlier ? "≤ " : ""}${o.latest ? "≥ " : ""}${brief(o.time, whole.value?.to ?? o.time)} ${o.manager || "?"}`;
-const told = (o: Origin) => `${o.earlier ? "set then or before: " : o.latest ? "set then, or by a version that the record missed: " : ""}${full(o.time)}, seq:${o.seq}, ${o.manager ? `by ${o.manager}` : "writer not proved"}`;
+const originText = (o: Origin) => `${o.earlier ? "set then or before: " : o.latest ? "set then, or by a version that the record missed: " : ""}${full(o.time)}, seq:${o.seq}, ${o.manager ? `by ${o.manager}` : "writer not proved"}`;
 
 /** Told lists rollouts first, then each row of the story. */
 export function Told({ uid }: { uid?: string }) {
@@ -54,7 +54,7 @@ export function Told({ uid }: { uid?: string }) {
   );
 }
 
-/** within says that the record goes on after the window of the story. */
+/** within reports whether the record continues after the window of the story. */
 const within = () => Number(story.asked.value?.params.to ?? 0) <= (whole.value?.to ?? 0);
 
 function Rollouts() {
@@ -69,7 +69,7 @@ function Rollouts() {
   );
 }
 
-/** Near lists what changed around the object in the hour before the instant: first what is linked with it. It names no cause if changes may be missing. */
+/** Near lists what changed around the object in the hour before the instant, linked objects first. If changes may be missing, it names no cause. */
 export function Near({ uid }: { uid?: string }) {
   const answer = ofThis(nearby.answer.value, uid), all = useSignal(false);
   if (!answer) return nearby.failed.value ? <p class="error">{nearby.failed.value}</p> : <p class="busy">The namespace is looked at…</p>;

@@ -1,4 +1,4 @@
-// The window on the clock: which times, which instant and which filter the questions are about.
+// The window: the times, the instant and the filter of the questions.
 import { computed, effect, signal } from "@preact/signals";
 import type { Params } from "./api";
 import { step } from "./clock";
@@ -12,7 +12,7 @@ export type Span = { from: number; to: number };
 export const meta = query<Meta>(() => ({ shape: "meta", params: { cluster: cluster.value } }));
 effect(() => { const m = meta.answer.value; if (m?.cluster) learn(m.head, m.recording); });
 
-/** whole is the record, from its first delta on. Everything is clamped there. */
+/** whole is the time of the record, from its first delta on. Windows are clamped to it. */
 export const whole = computed<Span | null>(() => upTo(head.value));
 export function upTo(end: Point | null): Span | null {
   const m = meta.answer.value;
@@ -24,7 +24,7 @@ export const live = computed(() => focus.value.at === null && focus.value.last !
 
 export const fixed = computed(() => JSON.stringify([focus.value.last, focus.value.from, focus.value.to]));
 
-/** shown is the window of the lanes. One that floats moves in steps of a six-hundredth, so that not each delta moves all marks. */
+/** shown is the window of the lanes. A floating window moves in steps of 1/600 of its width, so that not every delta moves all marks. */
 export const shown = computed<Span | null>(() => windowOf(whole.value));
 export function windowOf(w: Span | null): Span | null {
   const [last, from, to] = JSON.parse(fixed.value) as [number | null, number, number];
@@ -32,11 +32,11 @@ export function windowOf(w: Span | null): Span | null {
   if (last === null) return { from, to };
   const by = step(last / 600);
   const end = Math.ceil((w.to + 1) / by) * by;
-  // A record that is younger than the window fills it: nobody looks at a time before it.
+  // If the record is younger than the window, the window begins with the record.
   return { from: Math.max(end - last, Math.floor(w.from / by) * by), to: end };
 }
 
-/** cursor is the time of the focused instant; null while the end of the record is looked at. */
+/** cursor is the time of the focused instant; null at the end of the record. */
 export const cursor = computed(() => (focus.value.at === null ? null : focus.value.time));
 export const scrub = signal<number | null>(null);
 export const instant = computed(() => `seq:${focus.value.at ?? head.value?.seq ?? 0}`);
@@ -45,11 +45,11 @@ export const calmInstant = computed(() => focus.value.at ?? calm.value?.seq ?? 0
 export const filters = computed(() => JSON.stringify([focus.value.filter, cluster.value]));
 export function filterParams(): Params {
   const [f, c] = JSON.parse(filters.value) as [Filter, string];
-  // People type a part of a name; the server takes it whole, unless it has a star.
+  // Users type a part of a name. The server matches the whole name, unless it has a star.
   return { ...f, name: f.name && !f.name.includes("*") ? `*${f.name}*` : f.name, cluster: c };
 }
 
-/** mark says up to where an answer about a window holds: for good if the window ended before the record does. */
+/** mark returns the state of the record for which an answer about a window holds; "" means for ever, because the window ended before the record does. */
 export function mark(to: number, end = head): string {
   const h = end.peek();
   if (h && to <= h.time) return "";
@@ -58,18 +58,18 @@ export function mark(to: number, end = head): string {
 
 export const stripWidth = signal(0), lanesWidth = signal(0);
 
-/** A bar is so many pixels wide, or up to half as many. */
+/** Width of a bar in pixels; it can be down to half of this. */
 const barWidth = 12;
 export const barsIn = (width: number) => Math.max(60, Math.floor(width / barWidth));
 
-/** snap moves the edges of a window to whole bars, so that the counts above the lanes are those of the window. */
+/** snap moves the edges of a window to whole bars, so that the counts above the lanes belong to the window. */
 export function snap(s: Span): Span {
   const by = Math.max(1000, step((s.to - s.from) / barsIn(lanesWidth.peek() || 600)));
   const from = Math.floor(s.from / by) * by, to = Math.ceil(s.to / by) * by;
   return { from, to: Math.max(to, from + by) };
 }
 
-/** clamp keeps a window on the record, with a little room around it. */
+/** clamp keeps a window on the record, with a small margin. */
 export function clamp(s: Span): Span {
   const w = whole.peek();
   if (!w) return s;
@@ -79,7 +79,7 @@ export function clamp(s: Span): Span {
   return { from, to: from + width };
 }
 
-/** settle waits until a pan or a zoom rests; what is drawn moves at once all the same. */
+/** settle delays questions until a pan or a zoom rests. The drawing moves at once. */
 export const gliding = signal(false);
 export const settle = () => (gliding.value ? 120 : 0);
 
