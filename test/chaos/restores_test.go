@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -66,9 +65,7 @@ func restoredUnrecorded(t *testing.T, w *world, during func()) {
 	w.hold(t, seconds(1))
 }
 
-// restoredUnseen stops the recorder until the new history has passed the old one and the API server was restarted. After that, the
-// recorder may still read events of the old history from its connections. If the new caches began at a revision that the old
-// history had, too, the recorder cannot show that they are new. Then the operator does what the log says.
+// restoredUnseen stops the recorder until the new history has passed the old one and the API server was restarted.
 func restoredUnseen(t *testing.T, w *world, during func()) {
 	w.recorder.signal(syscall.SIGSTOP)
 	resume := w.restore(t, during)
@@ -78,24 +75,6 @@ func restoredUnseen(t *testing.T, w *world, during func()) {
 	w.hold(t, w.between(5, 10))
 	w.recorder.signal(syscall.SIGCONT)
 	w.hold(t, seconds(1))
-	w.restartIfUntrusted(t)
-}
-
-// untrustedFor is how long the operator waits before a restart of the API server. A recorder that can show that the caches are
-// new needs a fraction of it.
-const untrustedFor = 30 * time.Second
-
-// restartIfUntrusted restarts the API server if the gap of a rollback stays open.
-func (w *world) restartIfUntrusted(t *testing.T) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for began := time.Now(); w.rollbackGapIsOpen(t.Context()); <-ticker.C {
-		if time.Since(began) > untrustedFor {
-			w.restarts++
-			require.NoError(t, w.plane.APIServer.Restart(t.Context()))
-			return
-		}
-	}
 }
 
 func (w *world) rollbackGapIsOpen(ctx context.Context) bool {
