@@ -35,7 +35,7 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	if streams.Newest, err = prior.Revisions(ctx); err != nil {
 		return err
 	}
-	if streams.Unverified, err = prior.Unproven(ctx); err != nil {
+	if streams.Unverified, err = prior.Unverified(ctx); err != nil {
 		return err
 	}
 	if streams.Reversals, err = prior.Unnotified(ctx); err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
-// EnvironmentError says that the cluster or the database cannot be used, before anything was recorded.
+// EnvironmentError says that the recorder could not begin, so it recorded nothing.
 type EnvironmentError struct{ Err error }
 
 func (e *EnvironmentError) Error() string { return e.Err.Error() }

@@ -60,7 +60,7 @@ const (
 // placeholder stands for an object if none is known. To ask which revision etcd has reached, any name will do.
 var placeholder = servedVersion{name: "kuberewind"}
 
-// look asks whether etcd held version w at a revision. w must be the newest version of its object at that revision.
+// look asks whether etcd held version v at a revision. v must be the newest version of its object at that revision.
 // Etcd answers a list of one object by name at an exact revision, whatever the API server's cache holds: the cache
 // has no such lists.
 func (a *asker) look(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {

@@ -122,8 +122,7 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheA
 	if a.uncached(ctx) {
 		return cacheAbsent, nil
 	}
-	// The watches have shown that the cache can be watched from there, or will be from now on. That holds whatever
-	// a comparison says.
+	// This cache can be watched from now-1. That stays true if the comparison fails.
 	c.watchable, c.watchableAt = max(c.watchable, now-min(now, 1)), time.Now()
 	return cacheTrusted, c.compare(ctx, a)
 }

@@ -29,8 +29,9 @@
 //   - check: one question to etcd, through the API server: did etcd hold this version at this revision? (asker)
 //   - result: what etcd answers (lookResult). It is a match, a mismatch, the future (etcd has not reached that revision), or
 //     inconclusive (for example, etcd has compacted the revision).
-//   - sample: an observation that is to be checked (sample). It is fresh until the next probe takes it. If the server does
-//     not answer then, it is pending until there is an answer.
+//   - sample: an observation that is to be checked (sample). A sample of a watch is fresh until the next probe takes
+//     it. If the server does not answer then, it is pending until there is an answer. A sample of a list, of the record, or
+//     from before a pause is pending at once.
 //   - glance: a check of the newest version of each etcd, each second (probe.go).
 //   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
 //   - settled: a version that etcd certainly held, because etcd held it, and a later one some seconds after it
@@ -84,7 +85,7 @@
 // # Files
 //
 //   - streams.go: Streams and Stream. revisions.go, lists.go and recall.go: what a stream is given.
-//   - claims.go, progress.go, following.go, lists.go, history.go, version.go, samples.go, firstpage.go: what a stream knows.
+//   - claims.go, progress.go, following.go, lists.go, history.go, version.go, samples.go, trust.go: what a stream knows.
 //   - etcd.go, verified.go: what is known of one etcd. grouping.go, sameetcd.go: which streams are in it.
 //   - ask.go, content.go: the questions to etcd.
 //   - probe.go, lookback.go, comparison.go: the checks. depth.go: how much history each etcd keeps.

@@ -87,8 +87,8 @@ func (e *etcd) lastLocked() *sample {
 	return &last
 }
 
-// newestLocked returns the newest version that was served, nil if it cannot be checked. If there is no answer, it
-// need not become pending: the next probe has it again.
+// newestLocked returns the newest version that was served, nil if it cannot be checked. pending is set so that
+// retry does not queue it a second time: the next probe has it again.
 func (e *etcd) newestLocked() *sample {
 	if last := e.last; last.stream == nil || !last.stream.canProveLocked() || !last.isCurrentLocked() {
 		return nil

@@ -10,31 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
-type trust struct {
-	window     window        // how far back the server's cache can be watched
-	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
-	undone     servedVersion // the version that was served and is no longer in etcd
-	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
-}
-
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
-func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
-	c.trust.window.settle(c.following.opened)
-	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
-}
-
-// rolledBackLocked notes that the stream was rolled back.
-func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
-
-// listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
-func (t *trust) listedLocked(afterRollback bool) {
-	t.cacheCheck, t.finder = nil, nil
-	if afterRollback {
-		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
-	}
-}
-
 // Truthful implements reflector.History. After a rollback, the first list from a new cache says at which resource
 // version the other streams are listed. Otherwise a quiet stream could be listed before a busy one. No stream would
 // have claimed the revisions between the two lists, and the quiet one would have to look at each of them.

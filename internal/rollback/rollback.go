@@ -16,8 +16,9 @@ import (
 // The package guarantees:
 //
 //   - Each lost version lies in a gap. A gap may begin too early.
-//   - A gap begins at the stream's own position, or at an earlier version that etcd was seen to hold
-//     (etcd.settled).
+//   - A gap begins at the newest version that etcd was seen to hold (etcd.settled). If there is none, it begins
+//     where this process began the stream, or at older evidence. The queue never lets it begin after the stream's
+//     position.
 //   - No stream is rolled back before the gaps of all streams are queued (Streams.acting).
 //   - A stream that is opened later asks whether it was in that etcd (pastrollbacks.go).
 
@@ -142,7 +143,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	all.rollbacks = append(all.rollbacks, pastRollback{proof: e.proof, finder: e.finder})
 	last := e.finder.progress.completeLocked(e.finder.etcd, &e.evidence, nil).Time
 	for _, o := range all.streams {
-		if o.history.rolledBack || e.otherEtcds[o.etcd] || o.progress.position == 0 && o.following.notify != nil && !o.listing.open {
+		if o.history.rolledBack || e.otherEtcds[o.etcd] || o.hasNothingLocked() {
 			continue
 		}
 		affected = append(affected, o)
@@ -159,6 +160,12 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	}
 	e.finder.trust.undone = e.undone
 	return affected, gaps
+}
+
+// hasNothingLocked reports whether the stream is followed and has no version yet. A stream in the middle of its first
+// list has some: the list may be of the old history.
+func (c *Stream) hasNothingLocked() bool {
+	return c.progress.position == 0 && c.following.notify != nil && !c.listing.open
 }
 
 // beginGapLocked notes where the gap of a stream begins, and keeps the history ring of its etcd for the search of

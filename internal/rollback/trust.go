@@ -17,6 +17,31 @@ import (
 //
 // This file has all three, and the search.
 
+// trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
+type trust struct {
+	window     window        // how far back the server's cache can be watched
+	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
+	undone     servedVersion // the version that was served and is no longer in etcd
+	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
+}
+
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
+func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
+	c.trust.window.settle(c.following.opened)
+	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
+}
+
+// rolledBackLocked notes that the stream was rolled back.
+func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
+
+// listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
+func (t *trust) listedLocked(afterRollback bool) {
+	t.cacheCheck, t.finder = nil, nil
+	if afterRollback {
+		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
+	}
+}
+
 const (
 	// ringLength bounds the observations in the history ring of an etcd, some hundred bytes each. After a rollback,
 	// they show up to where the two histories are the same. Once the ring is half full, it takes one observation

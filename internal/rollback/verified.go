@@ -11,8 +11,8 @@ import (
 // servers never answer.
 const maxPending = 10 * time.Minute
 
-// noteVerified notes that the newest version of before that time had an answer, and that nothing proved a rollback.
-// Other versions may still be pending.
+// noteVerified notes that etcd answered for the newest version served before that time, and that nothing proved a
+// rollback. Other versions may still be pending. A watch may deliver a version settledAfter late.
 func (r *Streams) noteVerified(e *etcd, before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,8 +20,8 @@ func (r *Streams) noteVerified(e *etcd, before time.Time) {
 }
 
 // Verified returns the time up to which all served versions were checked in etcd, and none was missing. It is a
-// time of the record's clock, and zero if nothing can be said. observed is when the last entry of the commit was
-// observed with which the time goes on record. A recorder that starts checks what was recorded after that time.
+// time of the record's clock, and zero if nothing can be said. The time goes on record with a commit; observed is when
+// the last entry of that commit was observed. A recorder that starts checks what was recorded after that time.
 func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	if !r.allStreamsAdded() {
 		return until // Some streams on record are not followed yet.

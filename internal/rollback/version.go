@@ -65,7 +65,7 @@ func (l living) newest() servedVersion {
 	return l[len(l)-1]
 }
 
-// observation is a version that was served when it was new.
+// observation is a served version, noted at the time when it was served.
 type observation struct {
 	stream        *Stream
 	servedVersion           // with the time at which it was served

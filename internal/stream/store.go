@@ -197,7 +197,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	if cause == delta.CauseNotFound {
 		s.run.markGone(s.stream.standing.interrupted == "" && !s.run.listing.Load() && time.Since(time.Unix(0, s.run.closed.Load())) < endsWithin)
 	} else {
-		s.run.markServed() // or the recorder does not know
+		s.run.markServed() // The server may serve the resource, or the recorder does not know.
 	}
 	s.stream.standing.interrupted = cause
 	s.stream.etcd.Interrupted(cause)

@@ -3,7 +3,7 @@
 // # What it guarantees
 //
 //   - A commit is one transaction. Its first statement moves the cluster's head by compare-and-swap on epoch, seq and
-//     batch. Rows, lives, gaps and positions follow in it (I1). A writer that lost its epoch writes nothing and gets
+//     batch. Lives, rows, the batch, positions and gaps follow in it (I1). A writer that lost its epoch writes nothing and gets
 //     ErrFenced.
 //   - The sink skips items that are already recorded (I7). A watch may resume from any stored position, and may repeat
 //     events.
@@ -47,6 +47,6 @@
 // # Knobs
 //
 //   - Config.Patience, one minute: the time after which Commit cancels an attempt and retries.
-//   - A keyframe is written for every 64th version of an object.
+//   - A keyframe is written 64 versions after the previous keyframe of an object.
 //   - Partitions are made three days ahead, and when one is missing.
 package postgres

@@ -54,10 +54,10 @@ type Version struct {
 	Observed                              time.Time
 }
 
-// findUnproven joins the lives last. Some minutes have many rows; the query takes a few of them, including the oldest.
+// findUnverified joins the lives last. Some minutes have many rows; the query takes a few of them, including the oldest.
 // If a day is dropped, its batches may be gone; then its rows are gone, too. The query omits names that were cut,
 // because the server does not know them.
-const findUnproven = `
+const findUnverified = `
 	SELECT d.stream, l.namespace, l.name, l.uid, d.rv, d.observed_at FROM (
 		SELECT d.cluster, d.stream, d.object_id, d.rv, d.observed_at, row_number() OVER (ORDER BY d.seq DESC) - 1 AS n,
 			count(*) FILTER (WHERE d.observed_at >= $3) OVER () AS total, row_number() OVER (PARTITION BY d.stream ORDER BY d.seq DESC) AS back
@@ -68,16 +68,16 @@ const findUnproven = `
 	JOIN kuberewind.lives l ON l.cluster = d.cluster AND l.object_id = d.object_id
 	WHERE (d.observed_at >= $3 AND (d.total - 1 - d.n) % greatest((d.total + $8 - 1) / $8, 1) = 0 OR d.back = 1) AND position('…' in l.name) = 0 ORDER BY d.n DESC`
 
-func (p *Prior) unprovenArgs() []any {
+func (p *Prior) unverifiedArgs() []any {
 	return []any{p.cluster, p.afterSeq - recentDeltas, p.verified, delta.NumberWatch, delta.NumberAdded, delta.NumberUpdated, delta.CauseHistoryReversed, unproven, p.verified.Add(-recentFor)}
 }
 
-// Unproven returns versions on record that perhaps no recorder has compared with etcd, by the number of their stream.
+// Unverified returns versions on record that perhaps no recorder has compared with etcd, by the number of their stream.
 // It returns all of them, or some that are spread over that time. Etcd may have been rolled back to before the last
-// comparison. So Unproven also returns the newest version of each stream in the ten minutes before it. It omits
+// comparison. So Unverified also returns the newest version of each stream in the ten minutes before it. It omits
 // versions from before a rollback.
-func (p *Prior) Unproven(ctx context.Context) (map[int32][]Version, error) {
-	rows, err := p.pool.Query(ctx, findUnproven, p.unprovenArgs()...)
+func (p *Prior) Unverified(ctx context.Context) (map[int32][]Version, error) {
+	rows, err := p.pool.Query(ctx, findUnverified, p.unverifiedArgs()...)
 	if err != nil {
 		return nil, fmt.Errorf("read the newest versions on record: %w", explain(err))
 	}

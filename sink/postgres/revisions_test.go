@@ -54,7 +54,7 @@ func TestSomeOfTheLastVersionsAreCheckedAgain(t *testing.T) {
 	look := func() []Version {
 		r.reopen()
 		pods = r.pods()
-		found, err := r.sink.Prior().Unproven(t.Context())
+		found, err := r.sink.Prior().Unverified(t.Context())
 		require.NoError(t, err)
 		return found[pods.ID()]
 	}
@@ -86,7 +86,7 @@ func TestTheLastVersionsAreFoundByAnIndex(t *testing.T) {
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "SET LOCAL enable_seqscan = off") // because there are few rows
 	require.NoError(t, err)
-	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnproven, r.sink.Prior().unprovenArgs()...)
+	rows, err := tx.Query(t.Context(), "EXPLAIN "+findUnverified, r.sink.Prior().unverifiedArgs()...)
 	require.NoError(t, err)
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestTheLastVersionsAreNotLookedUpByACutName(t *testing.T) {
 	r.commit(watched(r.pods(), delta.Added, made(t, "ns", strings.Repeat("x", 2*maxName), "1", "5", "{}")))
 	r.reopen()
 	r.pods()
-	found, err := r.sink.Prior().Unproven(t.Context())
+	found, err := r.sink.Prior().Unverified(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
