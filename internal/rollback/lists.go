@@ -26,10 +26,12 @@ func (c *Stream) Listing(cause delta.Cause) {
 	if !historyReversed {
 		return
 	}
-	if !c.history.rolledBack {
-		c.history.number++ // The list itself shows the rollback.
-		c.etcd.commonList = 0
+	if c.history.rolledBack {
+		c.forgetLocked() // Others may be listed already, and have claims in the new history.
+		return
 	}
+	c.history.number++ // The list itself shows the rollback.
+	c.etcd.commonList = 0
 	c.all.forgetLocked(c)
 }
 

@@ -39,12 +39,12 @@ func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *
 	defer c.all.mu.Unlock()
 	c.all.served = time.Now()
 	v.at = c.all.served
-	c.claims.add(v.revision)
-	c.living.remember(v, deleted)
 	c.trust.window.served(v.revision)
 	if c.history.rolledBack { // A watch that has not ended yet may still serve versions of the old history.
 		return false, nil
 	}
+	c.claims.add(v.revision)
+	c.living.remember(v, deleted)
 	v.deleted = deleted
 	o := observation{stream: c, servedVersion: v, history: c.history.number} // The record's clock is read only for the versions that are kept.
 	if c.samples.addFreshLocked(o); deleted {

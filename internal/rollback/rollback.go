@@ -189,11 +189,16 @@ func (c *Stream) rollBackLocked(proof string, check *cacheCheck) {
 	c.all.forgetLocked(c)
 }
 
-// forgetLocked drops what the stream knew of its old history. It drops the claims of all streams: which stream has
+// forgetLocked drops what a stream knew of its old history. It drops the claims of all streams: which stream has
 // which revision in the new history is not known.
 func (r *Streams) forgetLocked(c *Stream) {
 	for _, other := range r.streams {
 		other.claims.newest = nil
 	}
-	c.claims.count, c.progress.position, c.living, c.samples = 0, 0, nil, streamSamples{}
+	c.forgetLocked()
+}
+
+// forgetLocked drops what the stream knew of its old history.
+func (c *Stream) forgetLocked() {
+	c.claims, c.progress.position, c.living, c.samples = claims{}, 0, nil, streamSamples{}
 }

@@ -247,6 +247,34 @@ func TestARollbackConcernsTheStreamsOfOneEtcdOnly(t *testing.T) {
 	require.EqualValues(t, 55, e.at, "and not the position before")
 }
 
+func TestClaimsInTheNewHistoryStayWhileOtherStreamsAreListed(t *testing.T) {
+	all := New(Options{})
+	etcd := &archive{now: 55}
+	busy, _ := followed(all, "busy", etcd, 60)
+	late, _ := followed(all, "late", etcd, 60)
+	quiet, _ := followed(all, "quiet", etcd, 60)
+	list := func(c *Stream) {
+		c.Listing(delta.CauseHistoryReversed)
+		c.Listed("55")
+		c.Reached("55")
+	}
+	require.NoError(t, all.Probe(t.Context()))
+	list(busy)
+	list(quiet)
+	etcd.now = 58
+	etcd.serves(busy, servedAs("x", "2", 57), true)
+	busy.Reached("58")
+	late.Saw(servedAs("old", "1", 56), false) // Its watch of the old history has not ended yet.
+	rest := func() []uint64 {
+		found, err := quiet.Unaccounted(t.Context(), 55, 58, 10, true)
+		require.NoError(t, err)
+		return found
+	}
+	require.Equal(t, []uint64{56, 58}, rest(), "56 is of the old history")
+	list(late)
+	require.Equal(t, []uint64{56, 58}, rest())
+}
+
 func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 100}
