@@ -159,7 +159,7 @@ func TestTheAnswerToEachBadSessionRequestSaysWhatToWrite(t *testing.T) {
 		{"a name that is long", "PUT", "/session/v1/" + strings.Repeat("a", 64), `{"at": "now"}`, 400, `no more than 63`},
 		{"a path below", "GET", "/session/v1/mine/clock", ``, 400, `a DNS label`},
 		{"the name of live", "PUT", "/session/v1/live", `{"at": "now"}`, 400, `cannot be changed; choose another name`},
-		{"the end of live", "DELETE", "/session/v1/live", ``, 400, `nobody moves it`},
+		{"the end of live", "DELETE", "/session/v1/live", ``, 400, `cannot be changed`},
 		{"a large body", "PUT", "/session/v1/mine", `{"at": "` + strings.Repeat("x", 70_000) + `"}`, 413, `more than 65536 bytes`},
 		{"another method", "POST", "/session/v1/mine", `{}`, 405, `GET, PUT, DELETE`},
 		{"another method of all", "DELETE", "/session/v1", ``, 405, `but GET`},
