@@ -162,7 +162,7 @@ func TestTheAnswerToEachBadSessionRequestSaysWhatToWrite(t *testing.T) {
 		{"the end of live", "DELETE", "/session/v1/live", ``, 400, `cannot be changed`},
 		{"a large body", "PUT", "/session/v1/mine", `{"at": "` + strings.Repeat("x", 70_000) + `"}`, 413, `more than 65536 bytes`},
 		{"another method", "POST", "/session/v1/mine", `{}`, 405, `GET, PUT, DELETE`},
-		{"another method of all", "DELETE", "/session/v1", ``, 405, `but GET`},
+		{"another method of all", "DELETE", "/session/v1", ``, 405, `use GET`},
 		{"one that is not there", "GET", "/session/v1/none", ``, 404, `replay session none --at INSTANT`},
 		{"the end of one that is not there", "DELETE", "/session/v1/none", ``, 404, `replay session none --at INSTANT`},
 		{"the root of one that is not there", "GET", apiserver.SessionPath(uid, "none") + "/api", ``, 410, `replay session none --at INSTANT`},

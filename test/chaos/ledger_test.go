@@ -290,17 +290,18 @@ func (l *ledger) ended(g gap) bool {
 
 // untrustedFor is how long the operator waits for a list that is trusted, before a restart of the API server. A recorder that can
 // show that the watch caches are new needs a fraction of it. It cannot show that for a stream whose last watch was refused: then
-// the log says to restart the API server.
+// the log says to restart the API server. A restart helps after the recorder has checked the old cache once.
 const untrustedFor = 30 * time.Second
 
 // settle waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
-// than -patience, the error says what is missing. If the gap of a rollback stays open, settle restarts the API server once.
+// than -patience, the error says what is missing. If the gap of a rollback stays open, settle restarts the API server.
 func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
-	untrusted := time.After(untrustedFor)
+	untrusted := time.NewTicker(untrustedFor)
+	defer untrusted.Stop()
 	for {
 		_, err = l.oracle.catchUp(ctx)
 		if err == nil {
@@ -321,7 +322,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 		}
 		select {
 		case <-ticker.C:
-		case <-untrusted:
+		case <-untrusted.C:
 			if slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
 				w.restarts++
 				if err := w.plane.APIServer.Restart(ctx); err != nil {
