@@ -37,7 +37,7 @@ func (a *cacheHealth) fail(err error, listed bool) {
 		return
 	}
 	if a.failed == nil {
-		a.log.Warn("cannot be followed: changes are found by periodic discovery", "resource", a.resource.String(), "error", err)
+		a.log.Warn("definitions or APIServices cannot be watched; new resources are found once a minute", "resource", a.resource.String(), "error", err)
 	}
 	a.failed = err
 	a.decide()

@@ -55,6 +55,6 @@ func (o ownership) owned() error {
 	if o.owner == "" || o.owner == o.user {
 		return nil
 	}
-	return fmt.Errorf("%w: it belongs to %s, and this login is %s; migrate as %[2]s. If you do not know that schema, remove it first: DROP SCHEMA %[4]s CASCADE",
+	return fmt.Errorf("%w: it belongs to %s, and this login is %s; migrate as %[2]s. Drop the schema %[4]s only if you are sure that it holds no record",
 		ErrNotOwner, o.owner, o.user, Schema)
 }

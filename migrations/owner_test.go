@@ -41,7 +41,7 @@ func TestASchemaThatAnotherLoginMadeBeforehandIsRefused(t *testing.T) {
 		before := objectsOf(t, admin)
 		err := migrations.Up(t.Context(), url, discard())
 		require.ErrorIs(t, err, migrations.ErrNotOwner, user)
-		require.ErrorContains(t, err, fmt.Sprintf("it belongs to %s, and this login is %s; migrate as %[1]s. If you do not know that schema, remove it first: DROP SCHEMA kuberewind CASCADE", mallory, user))
+		require.ErrorContains(t, err, fmt.Sprintf("it belongs to %s, and this login is %s; migrate as %[1]s. Drop the schema kuberewind only if you are sure that it holds no record", mallory, user))
 		require.Equal(t, before, objectsOf(t, admin))
 	}
 	require.Empty(t, column[string](t, admin, "SELECT name FROM public.caught"))

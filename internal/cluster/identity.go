@@ -16,8 +16,8 @@ import (
 type ForeignClusterError struct{ Host, Recorded, Found string }
 
 func (e *ForeignClusterError) Error() string {
-	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and the UID on record is %s; the record of the old cluster ends here. "+
-		"To record the new cluster, restart the recorder with another --cluster-name", e.Host, e.Found, e.Recorded)
+	return fmt.Sprintf("%s serves another cluster: the UID of its namespace kube-system is %s, and the UID on record is %s; nothing of it was recorded. "+
+		"If the address is wrong, correct --kubeconfig or --context. To record that cluster, set another --cluster-name", e.Host, e.Found, e.Recorded)
 }
 
 // Identity checks whether the API server still serves the recorded cluster.

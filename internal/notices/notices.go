@@ -101,9 +101,9 @@ func (g gapNotice) words() (reason, message string, harmless bool) {
 	case delta.OutcomeResumed:
 		return "GapClosed", "the watch resumed where it stopped; nothing was missed", true
 	case delta.OutcomeEqual:
-		return "GapClosed", "a list showed no change; versions that came and went in between are missed", true
+		return "GapClosed", "versions may be missing: a list showed no change, but an object may have changed and changed back", true
 	default:
-		return "GapClosed", "a list replaced the missed versions", false
+		return "GapClosed", "versions may be missing: a list shows only the newest state", false
 	}
 }
 

@@ -52,7 +52,7 @@ An instant (--at, --from, --to, --since, --until, --around) is one of
   rv:5678                                                after this resource version
 The answer includes the changes that happened at that instant.
 
-Settings are flags, variables (REPLAY_DATABASE, REPLAY_DATA_DIR, REPLAY_CLUSTER, REPLAY_QUIET, REPLAY_UTC, REPLAY_COLOR, REPLAY_NO_PAGER) or keys of the file
+Settings are flags, variables (REPLAY_NO_PAGER for --no-pager, and so on) or keys of the file
 kuberewind/replay.yaml, in this order of precedence. If none of them names the record, replay reads RECORDER_DATABASE, RECORDER_DATA_DIR and the recorder's file.
 
 exec and shell end with the exit code of the program that they run. The other commands use these codes.
