@@ -91,7 +91,7 @@ func (at *instant) call(r *http.Request) (*call, error) {
 	return c, nil
 }
 
-// checkTimeout refuses an invalid duration, as the API server does. For a watch, both ignore it.
+// checkTimeout refuses an invalid duration, as the API server does. For a watch, the API server and this server ignore the timeout.
 func checkTimeout(r *http.Request) error {
 	timeout := r.URL.Query().Get("timeout")
 	if timeout == "" {

@@ -178,8 +178,8 @@ func (at *instant) object(ctx context.Context, s *served, namespace, name string
 // hashed is the prefix of the recorder's hash of a value.
 const hashed = "hmac-sha256:"
 
-// prepare returns a change for objects that typed clients could not decode otherwise: it encodes the hash of a Secret's
-// value as base64, like the value itself.
+// prepare returns a change for objects that typed clients could not decode otherwise. It encodes the hash of a Secret's value,
+// or of a ConfigMap's binary value, as base64, like the value itself.
 func prepare(resource schema.GroupResource) state.Prepare {
 	field := ""
 	switch resource {

@@ -11,7 +11,7 @@ import (
 // revisionFresh is how long the server may still return an erased value.
 const revisionFresh = 2 * time.Second
 
-// A revision caches the newest revision of a record. Each erasure makes a new one.
+// A revision caches the newest revision of a record. Each dropped day and each erasure makes a new one.
 type revision struct {
 	record *history.Record
 

@@ -16,8 +16,8 @@
 //     is made, when a later row is folded onto them, and when package verify checks them.
 //   - Memory is bounded. Deltas come in batches of a few MiB. The reader keeps folded objects compressed, and drops them when
 //     it no longer needs them.
-//   - Queries on deltas bound observed_at by the table of days. So the planner reads one or two partitions instead of hundreds.
-//     LastWriter is the exception: it reads the newest rows of one life by an index.
+//   - Queries on deltas bound observed_at, most by the table of days. So the planner reads few partitions instead of hundreds.
+//     Two queries use an index instead: LastWriter, and Adoptions, which has no upper bound.
 //
 // # How it is divided
 //

@@ -84,8 +84,8 @@ func (p *Player) wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// Now returns the time of the record: observed_at of the last delivered event, or From before the first event. It is the
-// zero time before the first list.
+// Now returns the time of the record: observed_at of the last delivered event, or From before the first event. At the
+// end it is Until. It is the zero time before the first list.
 func (p *Player) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,8 +207,8 @@ func (p *Player) pass(m *member, bound int64) {
 	p.wake()
 }
 
-// wake gives the turn to the member with the lowest event. Several members get it only if they watch the same stream. The
-// caller holds mu.
+// wake gives the turn to the member with the lowest event. Several members get it only if they watch the same stream, or
+// wait for the end. The caller holds mu.
 func (p *Player) wake() {
 	first := int64(math.MaxInt64)
 	for m := range p.members {

@@ -64,7 +64,7 @@ func (t Timeline) Marks(ctx context.Context, q MarkQuery) (found []Mark, err err
 			return nil, err
 		}
 		if found, err = t.marksOf(ctx, &days[i], &q, kinds, found); err != nil {
-			return nil, fmt.Errorf("count the deltas of %s: %w", days[i].Day.Format(time.DateOnly), err)
+			return nil, fmt.Errorf("read the deltas of %s: %w", days[i].Day.Format(time.DateOnly), err)
 		}
 	}
 	return found, nil

@@ -19,7 +19,7 @@ type Moment struct {
 	Batch int64 // the commit that ended the gap; 0 for a delta
 }
 
-// Moments returns the moments after another one: those of at most most deltas, and the ends of gaps between them. It reads
+// Moments returns the next moments after another one: of up to `most` deltas, and of the ends of gaps between them. It reads
 // no objects. An empty result means that the record ends there. A *MissingDayError says that the partition of the next
 // deltas is gone.
 func (t Timeline) Moments(ctx context.Context, after Moment, most int) ([]Moment, error) {

@@ -61,8 +61,8 @@ type LifeQuery struct {
 	LiveAt    int64 // only lives that are live at this seq
 	// BornBy excludes lives that began after this seq. EndedAfter, if set, excludes lives that ended at or before that seq.
 	BornBy, EndedAfter int64
-	// MayReferTo excludes lives that cannot refer to this object. Such a life has other owners or none, or is an Event
-	// named after another object in client-go's form. Other programs are not expected to use that form otherwise. If a life
+	// MayReferTo excludes lives that cannot refer to this object: those that do not name it as an owner. An Event without
+	// such an owner is excluded only if its name has client-go's form and names another object. If a life
 	// began before the first remaining delta, its owners are unknown here, so it is not excluded.
 	MayReferTo *Life
 

@@ -137,7 +137,7 @@ func (r *Record) Close() { r.view.pool.Close() }
 // Cluster returns the cluster of the record.
 func (r *Record) Cluster() Cluster { return r.view.cluster }
 
-// Pool returns the pool that the record is read through. Its connections only read.
+// Pool returns the pool that the record is read through. The pool of Open only reads; Of uses the pool of its caller.
 func (r *Record) Pool() *pgxpool.Pool { return r.view.pool }
 
 // Clusters lists the clusters of a database, by name.

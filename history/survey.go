@@ -10,7 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/checkpoint"
 )
 
-// A Survey describes a record at one moment. All its fields come from one commit.
+// A Survey describes a record at one moment. All its fields come from one commit. Its gaps may omit a
+// stream of the last second.
 type Survey struct {
 	Extent
 

@@ -75,7 +75,8 @@ func alongIndex(ctx context.Context, tx querier, only bool) error {
 	return nil
 }
 
-// day reads the rows of one day. If a row has a patch, it skips the object: the earlier version is known, too.
+// day reads the rows of one day. It reads the whole object only from a row without a patch. For a row with a patch, the
+// reader has the earlier version.
 func (t *tail) day(ctx context.Context, v *view, d *Day, scope Scope, after, last int64, progress func(int64)) error {
 	args := []any{v.cluster.Number, after, last, d.FirstAt, d.LastAt}
 	var where strings.Builder

@@ -99,7 +99,7 @@ const (
 	keep      verdict = iota // undecided: the resource stays as it is
 	served                   // its definition serves it
 	offered                  // discovery offers it; another discovery must confirm it before a change counts
-	gone                     // its definition is gone
+	gone                     // its definition is gone, or does not serve it
 	unclaimed                // discovery offers it, but no APIService names its server; another discovery must confirm it
 	unoffered                // discovery does not offer it; another discovery must confirm it
 )

@@ -10,7 +10,7 @@
 //   - If one item of a list cannot be decoded, the list does not fail: [List.Undecodable] has the error. In a watch, such an
 //     object ends the stream with an ERROR event of cause [CauseUndecodable], so that no position passes it (I3).
 //   - If discovery of a group fails, its resources are not removed. [Follower] reports a resource as removed only if two
-//     discoveries in a row miss it, or if its CustomResourceDefinition was deleted.
+//     discoveries in a row miss it, or if its CustomResourceDefinition was deleted or no longer serves a version.
 //   - [Follower] announces a new CustomResourceDefinition's resource when it is Established, with a resource version at which
 //     it had no objects yet.
 //   - Discovery can be ahead of the watches of definitions and APIServices, or behind them. An aggregator may have no

@@ -33,7 +33,7 @@ const (
 )
 
 // Documents returns aggregated discovery (/api and /apis), /version, the index of OpenAPI v3 and its documents, sorted by path.
-// have has the hashes of the caller's documents, by path. Documents with these hashes are returned without a body. OpenAPI
+// have holds the hashes of the caller's documents, by path. Documents with these hashes are returned without a body. OpenAPI
 // documents with these hashes are not even fetched.
 //
 // If a part fails, Documents returns the other parts together with the error.

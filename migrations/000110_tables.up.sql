@@ -1,7 +1,7 @@
 -- The tables: what the API server served, in the order in which it served it.
 --
--- Every key begins with the cluster. On the path of a delta there are no sequences, triggers, foreign keys or unique
--- constraints. The compare-and-swap on heads keeps the record exact (I1). Each migration file is one transaction and
+-- Every key begins with the cluster. deltas_data and batches have no sequence, trigger, foreign key or unique
+-- constraint. The compare-and-swap on heads keeps the record exact (I1). Each migration file is one transaction and
 -- replaces schema_version() in it. So that function says which migrations were applied.
 
 CREATE SCHEMA IF NOT EXISTS kuberewind;

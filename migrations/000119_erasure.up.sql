@@ -1,4 +1,4 @@
--- Erasure: the owner removes a value from all rows that must not have been recorded. The chain of batches records the
+-- Erasure: the owner removes a value that should not have been recorded from all rows. The chain of batches records the
 -- removal.
 
 CREATE OR REPLACE FUNCTION kuberewind.schema_version() RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE RETURN 119;

@@ -8,8 +8,8 @@ import (
 
 var errWrongResult = errors.New("the patch does not turn the old document into the new one")
 
-// AppendRebasedDiff is AppendDiff from a document that has another value at a pointer, if from has a value there; Set
-// returns that document. It overwrites from. After the call, only the parts of from outside that value may be used.
+// AppendRebasedDiff appends the diff from Set(from, pointer, value) to to. If from has no value at the pointer, it appends
+// the diff from from itself. It overwrites from. After the call, only the parts of from outside that value may be used.
 //
 // AppendRebasedDiff proves the patch. It reads the patch's text again and applies it, operation by operation, as Apply
 // does. It compares the result with to, byte for byte. An error means that the patch is wrong, or that a document or

@@ -59,7 +59,8 @@ func (t *earlier) next(r *row) int32 {
 	return match
 }
 
-// of removes the member with this key from a row, and the members that sort before it.
+// of removes the member with this key from a row, and the members that sort before it. It returns the value of that
+// member.
 func (t *earlier) of(r *row, key []byte) int32 {
 	for old := t.tape; r.at < r.end; {
 		order := bytes.Compare(old.key(r.at), key)

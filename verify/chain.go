@@ -23,7 +23,7 @@ type ChainReport struct {
 	// holds the digest of the batch before the oldest one; if that prune is missing, that is a break. If deltas of the
 	// oldest batch were dropped with the previous day, Chain takes the batch's digest from the record.
 	Anchored bool
-	Breaks   []ChainBreak // at most maxBreaks
+	Breaks   []ChainBreak // Chain stops after the batch that brings them to maxBreaks
 }
 
 // A ChainBreak is a batch whose content differs from what was written.

@@ -32,7 +32,7 @@ const (
 	tokenBytes = 32
 )
 
-// HealthPath is answered by the server itself, for every client with the token.
+// The server itself answers HealthPath, for every client that the guard admits.
 const HealthPath = "/healthz"
 
 // ErrEnding is the cause of a watch's end when the server ends.
@@ -77,7 +77,7 @@ type Audit interface {
 	Watch(next http.Handler) http.Handler
 }
 
-// Access is what a client needs. A shared server sets neither CA nor token, because its clients have their own.
+// Access is what a client needs. A shared or plain server sets neither CA nor token.
 type Access struct {
 	URL   string `json:"url"`
 	CA    []byte `json:"ca"` // PEM
@@ -99,8 +99,8 @@ type Server struct {
 	endWatches context.CancelCauseFunc
 }
 
-// Listen binds the address. Unless the server is shared, Listen also makes a certificate and a token. Close or Serve closes
-// the listener.
+// Listen binds the address. Without Shared and Plain, Listen also makes a certificate and a token. Close or Serve closes the
+// listener.
 func Listen(o Options) (*Server, error) {
 	hosts, err := allowed(o.AllowedHosts)
 	if err != nil {

@@ -109,8 +109,8 @@ func (p *Prior) DefinedBefore(ctx context.Context, group, resource string, uid t
 // with which it was created.
 type Definition struct{ Name, UID, Created string }
 
-// Unfollowed returns the living definitions, created in the last day of the record, whose resources have no stream. The
-// recorder that recorded such a definition ended before it followed the resource. Unfollowed omits definitions that
+// Unfollowed returns the living definitions, created in the last day of the record, whose resources no stream has
+// followed since the definition was created. The recorder that recorded such a definition ended before it followed the resource. Unfollowed omits definitions that
 // existed when the record began, and definitions that were created while no recorder watched.
 func (p *Prior) Unfollowed(ctx context.Context) ([]Definition, error) {
 	rows, err := p.pool.Query(ctx, `

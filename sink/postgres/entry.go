@@ -13,7 +13,7 @@ import (
 // lock once they hold one. There may be millions; an entry is 96 bytes, plus the compressed text.
 type entry struct {
 	id     int64     // object_id of the life
-	doc    []byte    // canonical text as an s2 block; nil if the record could not be folded
+	doc    []byte    // canonical text as an s2 block; nil if the text on record could not be folded or redacted
 	odd    *oddNames // set if uid or rv do not fit
 	rv     uint64
 	uid    [16]byte

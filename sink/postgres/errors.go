@@ -146,7 +146,7 @@ func explain(err error) error {
 	case pgerrcode.InsufficientPrivilege:
 		return fmt.Errorf("%w (the role must be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
 	case pgerrcode.LockNotAvailable:
-		return fmt.Errorf("%w (another recorder's transaction, an erasure or a migration holds the head of the record: is one still running?)", err)
+		return fmt.Errorf("%w (another session holds a lock of the record, such as a recorder, an erasure or a migration: wait for it, or end it)", err)
 	case pgerrcode.InvalidSQLStatementName, pgerrcode.DuplicatePreparedStatement:
 		return fmt.Errorf("%w (a pooler in transaction mode: add default_query_exec_mode=exec to the URL)", err)
 	}

@@ -36,10 +36,10 @@ func (k KnownObject) GetUID() types.UID { return types.UID(k.entry.uidText()) }
 // GetResourceVersion returns its resource version, "" if it had none.
 func (k KnownObject) GetResourceVersion() string { return k.entry.rvText() }
 
-// Digest returns the digest of its canonical text, or zero if the record could not be folded.
+// Digest returns the digest of its canonical text, or zero if the text on record could not be folded or redacted.
 func (k KnownObject) Digest() [16]byte { return k.entry.digest }
 
-// Doc returns its canonical text, or nil if the record could not be folded.
+// Doc returns its canonical text, or nil if the text on record could not be folded or redacted.
 func (k KnownObject) Doc() patch.Doc {
 	if k.entry.doc == nil {
 		return nil

@@ -18,7 +18,7 @@ type Offset struct {
 // call, the head names no spool.
 func (b *Batch) SetOffset(o Offset) { b.notes.offset = o }
 
-// SetVerified says that the recorder has compared everything observed before then with etcd again, and found no
+// SetVerified says that the recorder has compared samples of everything observed before then with etcd again, and found no
 // rollback. The record keeps the latest such time, from batches that have something to commit. The zero time changes
 // nothing.
 func (b *Batch) SetVerified(until time.Time) {

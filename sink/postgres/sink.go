@@ -52,7 +52,7 @@ type Info struct {
 	Epoch    int64
 	AfterSeq int64     // seq of the last delta before this writer
 	Observed time.Time // observed_at of the last commit before it, or when the cluster was registered
-	Verified time.Time // everything observed before then was compared with etcd again (Batch.SetVerified)
+	Verified time.Time // samples of everything observed before then were compared with etcd again (Batch.SetVerified)
 	Started  time.Time // when this writer took over: see RecordPause
 	Resumed  bool      // whether the cluster was recorded before
 	Config   []byte    // ConfigJSON of the previous writer, nil if there was none

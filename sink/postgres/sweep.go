@@ -23,7 +23,7 @@ func (k KnownObject) NeedsKeyframe(at time.Time) bool {
 	return k.entry.doc != nil && k.entry.day < dayOf(at.UnixMicro())
 }
 
-// Size returns the size of its canonical text, or 0 if the record could not be folded.
+// Size returns the size of its canonical text, or 0 if the text on record could not be folded or redacted.
 func (k KnownObject) Size() int {
 	n, err := s2.DecodedLen(k.entry.doc)
 	if err != nil {
@@ -38,7 +38,7 @@ func (k KnownObject) Version() string { return apiVersion(k.Doc()) }
 // Progress is the progress of a sweep.
 type Progress struct {
 	Waiting  int // objects that have no row in the day yet
-	Unfolded int // of these, objects that must be served again first, because their record could not be folded
+	Unfolded int // of these, objects that must be served again first, because their text on record could not be folded or redacted
 }
 
 // Unswept counts the objects of the open streams that have no row in the UTC day of a time.

@@ -82,8 +82,8 @@ func (a *aggregated) group(name string) (apidiscovery.APIGroupDiscovery, bool) {
 	return apidiscovery.APIGroupDiscovery{}, false
 }
 
-// builtIn reports whether the group is built into the server, and not made of custom resources. Only kinds of custom
-// resources have their group.
+// builtIn reports whether the group is built into the server, and not made of custom resources. Discovery names the
+// group of a kind only for custom resources.
 func builtIn(group apidiscovery.APIGroupDiscovery) bool {
 	for _, version := range group.Versions {
 		for _, r := range version.Resources {

@@ -79,7 +79,7 @@ type Feed struct {
 	batch   int64 // last commit that belongs to seq; -1 if it is unknown
 	backlog backlog
 	readers int
-	jumps   int // calls of SeekTo
+	jumps   int // moves without events: SeekTo, or an Advance that is too large
 	backs   int // the jumps that went back
 	closed  bool
 	changed chan struct{} // closed and replaced when the Feed has moved

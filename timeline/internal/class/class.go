@@ -40,7 +40,8 @@ func Index(c Class) int { return slices.Index(All, c) }
 // change.
 //
 // The class depends on the row alone, except for resources that a controller manages as a whole (Managed). For these, Of also
-// uses Object. It ignores Before. So counting folds nothing, and a shown object has the class with which it was counted.
+// uses Object. It ignores Before. So counting folds nothing. A shown object has the class
+// with which it was counted, unless its manager changed on that day (Managed).
 func Of(d change.Delta, first bool) Class {
 	d.Before = nil
 	if !Managed(d.Group, d.Resource) {

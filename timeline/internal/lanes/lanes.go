@@ -73,8 +73,8 @@ type Lane struct {
 	Name      string `json:"name"`
 	Depth     int    `json:"depth"`
 	Owner     *int64 `json:"owner"`
-	Born      *int64 `json:"born"`  // nil: before it was on record
-	Ended     *int64 `json:"ended"` // nil: it lives
+	Born      *int64 `json:"born"`  // nil: before it was on record, or that day is gone
+	Ended     *int64 `json:"ended"` // nil: it lives, or the day of its end is gone
 	Changes   int64  `json:"changes"`
 	Hidden    int64  `json:"hidden"`
 	Trouble   string `json:"trouble"` // at the end of the window; "" if the object is not bad

@@ -45,7 +45,7 @@ func (g *Reading) First(ctx context.Context, first, last int64, patience time.Du
 	return nil, left, nil
 }
 
-// Newest returns at most most marks between two seqs, the newest first. left is as for Last: there may be more.
+// Newest returns the newest marks between two seqs, newest first: `most` of them, or fewer. left is as for Last: there may be more.
 func (g *Reading) Newest(ctx context.Context, first, last int64, most int, patience time.Duration) (all []Mark, left int64, err error) {
 	left, err = g.While(ctx, first, last, patience, func(found []Mark) bool {
 		slices.Reverse(found)

@@ -76,7 +76,7 @@ func (f *Finder) kin(ctx context.Context, a *Answer, v *find.Version, cluster []
 	return k, nil
 }
 
-// silent reports whether a change of a stream is never a row.
+// silent reports whether links and gaps ignore the stream.
 func silent(s *history.Stream) bool { return slices.Contains(ignored, s.Resource) }
 
 // things reads all objects of a scope, and the Events about the object.

@@ -6,7 +6,7 @@
 //
 //   - Changes of spec, data, labels and similar fields, creations and deletions, in the object's namespace and of objects without
 //     a namespace.
-//   - No change of an object that has an owner: controllers made it. The owners of the object itself count.
+//   - No change of an object that has an owner: controllers made it. The object itself and its owners count, even if they have owners.
 //
 // # What is linked
 //
@@ -17,7 +17,7 @@
 //
 // # Order
 //
-// First come objects that a condition of the object or of its Pods names, such as a quota. Then come the newest changes.
+// First come objects that a message in the status of the object, of its owners or of their objects names, such as a quota. Then come the newest changes.
 // Changes of metadata alone come last.
 //
 // If changes may be missing after the newest linked one, the answer says so in Unknown: no change may then count as the cause.
@@ -88,7 +88,7 @@ type Finder struct {
 	Patience time.Duration
 }
 
-// changed lists the classes of changes that people make.
+// changed lists the classes of changes that people can make.
 var changed = []class.Class{class.Changed, class.Added, class.Deleted}
 
 // Find returns the changes.
@@ -274,5 +274,5 @@ func missing(gaps []*history.Gap) string {
 		one.Stream, others, one.FromAt.UTC().Format(time.TimeOnly), until, one.Cause)
 }
 
-// ignored lists resources whose changes are never rows.
+// ignored lists resources that links and gaps ignore: controllers make almost all of their changes.
 var ignored = []string{"events", "leases", "endpointslices", "endpoints"}

@@ -32,7 +32,7 @@ type Query struct {
 	Filter    ask.Filter
 }
 
-// An Answer is the change. If Seq is missing, there is none, or the time ran out. In the second case, From is the seq from
+// An Answer is the change. If Found is nil, there is none, or the time ran out. In the second case, From is the seq from
 // which to ask again.
 type Answer struct {
 	lack.Answer
@@ -88,7 +88,7 @@ func (f *Finder) Find(ctx context.Context, q Query) (*Answer, error) {
 
 // continueFrom sets the seq from which to ask again, if Find did not read everything.
 func (a *Answer) continueFrom(q Query, left, first, last int64) {
-	from := left + 1 // A request for the change before from reads left next.
+	from := left + 1 // The next request, for the change before this seq, begins to read at left.
 	if q.Direction == Next {
 		from = left - 1
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// Ahead says where the counts of an answer come from, if its filter and its bars allow the use of counts made ahead.
+// Ahead says how many counts of an answer were made ahead. It is nil if the filter does not allow the use of such counts.
 type Ahead struct {
 	Deltas  int64  `json:"deltas"`         // counted ahead, in the window and around it
 	Missing int64  `json:"missing"`        // not counted ahead: these are read one by one

@@ -16,7 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/timeline/internal/marks"
 )
 
-// changed lists the classes of changes that people make.
+// changed lists the classes of changes that people can make.
 var changed = []class.Class{class.Changed, class.Added, class.Deleted}
 
 // A cause is the search for the change before one trouble: the newest of the changes with the highest rank.

@@ -49,7 +49,7 @@ type Answer struct {
 }
 
 // An Item is an object in trouble. If it has neither Since nor Unknown, the trouble began more than a day before the
-// instant, or before the record's end.
+// instant. If the record ends before the instant, it began more than a day before that end.
 type Item struct {
 	find.Ref
 	Text        string  `json:"text"`
