@@ -178,8 +178,9 @@ func (b *backlog) commit(n int) {
 	b.disk.committed(n, copies)
 }
 
-// remove removes the oldest node of its stream. The caller then admits waiting calls (admitLocked). I1: only Done, and
-// Pop after its process function succeeded, come here.
+// remove removes the oldest node of its stream. The caller then admits waiting calls (admitLocked). I1: a delta is
+// removed only by Done, or by Pop after its process function succeeded. Pop also removes the bookmarks and markers that it passes
+// over.
 func (b *backlog) remove(n *node) {
 	b.memory.unlink(n)
 	n.stream.removeLocked(n)

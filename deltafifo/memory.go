@@ -92,7 +92,7 @@ func (m *memory) requeue() {
 
 func (m *memory) onlyBookmarks() bool { return m.fresh.entries == m.fresh.bookmarks }
 
-// oldestBookmark returns the time of the oldest waiting entry, if all are bookmarks. A stream has one at most.
+// oldestBookmark returns the time of the oldest waiting entry, if all are bookmarks.
 func (m *memory) oldestBookmark() time.Time {
 	oldest := m.cursor.since
 	for n := m.cursor.after; n != nil; n = n.after {

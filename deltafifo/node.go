@@ -8,7 +8,7 @@ import "time"
 type node struct {
 	entry         Entry
 	key           string
-	feeder        *feeder // nil if an earlier process spooled the entry
+	feeder        *feeder // nil if an earlier process spooled the entry, or its FIFO was closed before the entry was read back
 	stream        *stream
 	before, after *node     // in the queue
 	next          *node     // in the stream

@@ -21,7 +21,7 @@
 //   - A position does not age. If no bookmark moves it, RecoverRevisions lets the reflector move it to a version up to
 //     which it has proved that nothing happened. The watch stays open meanwhile. How often the reflector looks depends
 //     on the history that etcd keeps (QuietEvery). A ProofStore learns that the position is proved.
-//   - A stream does not go on in another history. Before each watch, and after a 410, the reflector asks
+//   - A stream does not go on in another history. Before each list, before each watch that no list precedes, and after a 410, the reflector asks
 //     Options.History whether the server's history is still the same. If it is not, or if Reverse says so, the store
 //     learns it at once. The list that must follow begins only when History accepts it as truthful. Its cause is
 //     history_reversed.

@@ -87,8 +87,8 @@ type Options struct {
 	Unmarked bool
 	// UnmarkedTimeout is how often the reflector looks at a stream whose position no bookmark moves. A look proves that
 	// nothing has happened, and moves the position. It needs RecoverRevisions. If Revisions knows of less history, a
-	// stream without any bookmarks is looked at more often: each sixth of the history, 5 seconds at least. Default 90
-	// seconds, within which a server that sends bookmarks has sent one.
+	// stream without any bookmarks is looked at more often: each sixth of the history, 5 seconds at least. As long as
+	// Revisions does not know, it looks every 5 seconds. Default 90 seconds, within which a server that sends bookmarks has sent one.
 	UnmarkedTimeout time.Duration
 
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with up to as much again at random. While
@@ -119,7 +119,7 @@ type Options struct {
 	Revisions Revisions
 
 	// History knows whether the server's history is still that of ResourceVersion. The reflector asks it before each
-	// watch. Default: it asks nothing.
+	// list, before each watch that no list precedes, and after a 410. Default: it asks nothing.
 	History History
 
 	// Clock measures pauses, resyncs and silence. Default: the real clock.

@@ -14,7 +14,7 @@ const (
 	// quietLeast is how long a stream is quiet at least before the reflector looks at it.
 	quietLeast = 5 * time.Second
 	// quietShare is how many looks there are while etcd keeps a revision. When a recorder is killed, a position is at
-	// most one such interval old. Between two compactions the history doubles, so four sixths remain.
+	// most one such interval old.
 	quietShare = 6
 )
 
@@ -83,7 +83,7 @@ func (q *quiet) untilLook() time.Duration {
 	return max(every-still, q.again.Sub(q.clock.Now()))
 }
 
-// lookIfQuiet moves the position of a stream that has no events. The position of a quiet stream grows old, until etcd
+// lookIfQuiet moves the position of a stream if neither an event nor a bookmark moves it. The position of a quiet stream grows old, until etcd
 // has compacted it. Then the server would refuse the next watch, and nothing would show whether something was missed.
 // So the position moves to a version up to which lookIfQuiet has proved that nothing happened.
 func (r *recoverer) lookIfQuiet(ctx context.Context) error {
@@ -126,7 +126,7 @@ func isLasting(err error) bool {
 	return errors.As(err, &lasting) || isExpired(err) || isClientError(err)
 }
 
-// nothingSince sets to to the server's present version, and reports whether it is proved that nothing has happened up
+// nothingSince sets c.to, the server's present version, and reports whether it is proved that nothing has happened up
 // to there.
 func (c *recovery) nothingSince(ctx context.Context) (bool, error) {
 	if err := c.findNow(ctx); err != nil || c.to == c.from {

@@ -50,7 +50,7 @@ func (r *recoverer) works() { r.revisions, r.failures = 0, 0 }
 // An API server can serve a watch only from the time when it first read the resource from etcd: its start, or the
 // creation of the resource's definition. Etcd knows more, and lists at exact resource versions show it (I3). A revision
 // of etcd is one write. So the recoverer skips revisions that are known to belong to other resources. If that is true
-// of all, it needs no request. It looks at the others (see recovery.settle).
+// of all, it needs no list at an exact revision. It looks at the others (see recovery.settle).
 //
 // After an error, the caller pauses and tries again. If the history is gone, or would cost too much, the position stays
 // at the last delivered version.
@@ -129,8 +129,8 @@ func (c *recovery) bringEnd() error {
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
 
-// findPoints finds the revisions to look at, at most one step, and enters the gate. It sets to back to the end of the
-// step.
+// findPoints finds the revisions to look at, at most one step, and enters the gate. It moves c.to back to the end of
+// the step.
 func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
 	if c.points, err = c.unaccounted(ctx); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (c *recovery) findPoints(ctx context.Context) (release func(), err error) {
 	return c.r.options.ListGate(ctx)
 }
 
-// findNow sets to to the server's present resource version.
+// findNow sets c.to: the server's present resource version.
 func (c *recovery) findNow(ctx context.Context) error {
 	p, err := c.ask(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {

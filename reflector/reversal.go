@@ -14,8 +14,8 @@ import (
 // until it has caught up.
 type History interface {
 	// Reversed returns a proof that the server's history is not the one up to resourceVersion that the store was given,
-	// "" if there is none. An implementation may also reverse other streams of that history. If the store has nothing,
-	// resourceVersion is "". After an error the reflector does not watch.
+	// "" if there is none. An implementation may also reverse other streams of that history. If the store has
+	// nothing, or a list after a reversal is due, resourceVersion is "". After an error the reflector does not watch.
 	Reversed(ctx context.Context, resourceVersion string) (proof string, err error)
 	// Truthful returns an error while a list does not show the present state. items are the list's first. A server
 	// lists from its cache, which may not know the present state yet. If at is not "", a list at exactly that resource

@@ -45,8 +45,8 @@ type InterruptStore interface {
 	Resumed() error
 }
 
-// outlet is the store with its optional interfaces. All its errors are
-// failures of kind storeFailure.
+// outlet is the store with its optional interfaces. Errors of the store are failures of kind storeFailure. An unknown event
+// is a poisonFailure.
 type outlet struct {
 	store     cache.ReflectorStore
 	paged     PagedStore

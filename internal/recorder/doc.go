@@ -19,7 +19,7 @@
 //   - An entry is removed from the queue only after its transaction is committed (I1).
 //   - Values that must not be kept never enter the queue (I9).
 //   - When its context ends, Run stops the streams and writes the queued entries within the drain timeout. It returns when every
-//     goroutine has ended (I7).
+//     goroutine has ended (I7). One exception: if closing the database connections takes longer than two seconds, Run does not wait.
 //
 // # Goroutines
 //

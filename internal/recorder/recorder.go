@@ -36,7 +36,7 @@ func (e *EnvironmentError) Error() string { return e.Err.Error() }
 func (e *EnvironmentError) Unwrap() error { return e.Err }
 
 // Recorder records one cluster. All fields except follower are set before its goroutines begin. The method follow sets follower before
-// the first stream is opened.
+// the first stream is launched.
 type Recorder struct {
 	env       surroundings
 	election  *election.Election // nil before it has begun
@@ -111,7 +111,7 @@ func (r *Recorder) run(ctx context.Context) error {
 		r.queue.Close()
 		r.env.log.Info("draining", "entries", r.queue.Stats().Entries, "timeout", r.env.cfg.DrainTimeout.String())
 		limit := time.AfterFunc(r.env.cfg.DrainTimeout, func() {
-			abandon(fmt.Errorf("the queued deltas could not be written within %s; the next start reads them from the API server again", r.env.cfg.DrainTimeout))
+			abandon(fmt.Errorf("the queued deltas could not be written within %s; the next start takes them from the spool, or from the API server if it still has them", r.env.cfg.DrainTimeout))
 		})
 		context.AfterFunc(drain, func() { limit.Stop() })
 		return err

@@ -8,7 +8,7 @@
 //	Removed ──▶ an ending waits for the last deletions, at most a minute ──▶ End
 //
 // Objects can outlive a definition that lost its finalizer. So before a stream starts as if no object existed, the Handler asks the server
-// for one object. If the server gives no answer, the Handler lists the resource, and a gap marks the unknown time.
+// for one object. If there are objects, or the server does not say, the Handler lists the resource, and a gap marks the unknown time.
 //
 // # Errors
 //

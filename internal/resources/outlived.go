@@ -16,7 +16,7 @@ import (
 
 // These constants bound how long the Handler asks whether objects of an earlier definition still exist.
 const (
-	// refusedPatience is for a server that answers with an error of another kind. A stream may also fail for this long before a gap reports it.
+	// refusedPatience is for a server that refuses, and is neither busy nor away. A stream may also fail for this long before a gap reports it.
 	refusedPatience = 30 * time.Second
 	// askedPatience is for all servers, including one that does not answer. By default, etcd compacts after about the same time.
 	askedPatience = 10 * time.Minute

@@ -139,7 +139,7 @@ func (c *cacheCheck) compare(ctx context.Context, a *asker) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the API server answers for %s from a cache that may be from before the rollback: restart it", a.name)
+	return fmt.Errorf("the list of %s may come from a watch cache from before the rollback: restart the API server", a.name)
 }
 
 // beganAfterFork reports whether the cache certainly began in the new history. It did if it began after a version

@@ -116,7 +116,7 @@ func TestACacheFromTheOldHistoryIsNotTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
-			require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
+			require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
 			time.Sleep(30 * time.Second)
 		}
 		require.Equal(t, "47", server.watched[0], "before the newest revision that both histories have")
@@ -342,7 +342,7 @@ func TestACacheIsNotTrustedIfNoVersionShowsTheUndoneWrites(t *testing.T) {
 		server.now = 80
 		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
 	})
 }
 

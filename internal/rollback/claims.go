@@ -10,7 +10,7 @@ const keptRevisions = 1 << 19
 
 // claims are the revisions of a stream. Streams.mu protects them.
 type claims struct {
-	count  uint64   // counts all of them
+	count  uint64   // how many versions were served or recalled since the last rollback
 	newest []uint64 // the newest of them, in order
 }
 

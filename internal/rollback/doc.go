@@ -36,7 +36,7 @@
 //   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
 //   - settled: a version that etcd certainly held, because etcd held it, and a later one some seconds after it
 //     (etcd.settled). A gap may begin there.
-//   - verified: a time before which no served version still waits for an answer (Verified). It goes on record.
+//   - verified: a time up to which the newest version and the checked samples have an answer (Verified). It goes on record.
 //
 // Words for a rollback:
 //
@@ -66,18 +66,19 @@
 //	                           └────── no answer ─────┘
 //
 // The samples are the newest version of each etcd, the newest before each pause, some dozen of those served since the last
-// probe, and the newest of each list. In addition, each stream is checked before each list and each watch (Reversed).
+// probe, and the newest of each list. In addition, each stream is checked before each list, and
+// before each watch that no list precedes (Reversed).
 //
-// Each commit records up to when all samples were answered. An earlier recorder may not have checked what it recorded after
-// that time. So a recorder that starts checks those versions.
+// Each commit records up to when the newest version and the checked samples had an answer. An earlier recorder may not have
+// checked what it recorded after that time. So a recorder that starts checks those versions.
 //
 // # What a proof does
 //
 //	followed ────proof────▶ rolled back ────trusted list────▶ followed
 //
 // One proof rolls back every stream that is not proved to be in another etcd. One entry of the queue opens the gaps of all
-// these streams, in one transaction (rollback.go). Each gap begins at a version that etcd was seen to hold, or earlier. A
-// stream that is opened later first asks whether it was in that etcd.
+// these streams, in one transaction (rollback.go). Each gap begins at a version that etcd was seen to hold, where this
+// process began the stream, or at older evidence. A stream that is opened later first asks whether it was in that etcd.
 //
 // A list is trusted if the API server's cache is shown to be of the new history (firstpage.go, cachecheck.go). If that takes
 // long, the operator has to restart the kube-apiserver.

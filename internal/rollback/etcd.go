@@ -15,7 +15,7 @@ type etcd struct {
 	grouped        bool           // the grouping has looked which streams are in it
 	kept           time.Duration  // how much history it keeps, by Measure
 	last           sample         // the newest version that its streams were served
-	servedAt       time.Time      // when any stream was last served something
+	servedAt       time.Time      // when a stream was last served a version of a living object
 	settled        []sample       // versions that it certainly held, in order
 	settling       sample         // a version that may be the next of these
 	verified       time.Time      // up to then its newest version was checked, by the record's clock; zero before the first probe
@@ -73,7 +73,8 @@ func (e *etcd) servedLocked(o observation) (before *sample) {
 }
 
 // listedLocked notes the newest version of a list if nothing was served yet. In a quiet etcd, no other version may
-// show the history. It never replaces a served version: that one must be checked after a pause.
+// show the history. It never replaces a served version of the present history: that
+// one must be checked after a pause.
 func (e *etcd) listedLocked(s *sample) {
 	if s.name != "" && (e.last.stream == nil || !e.last.isCurrentLocked()) {
 		e.last, e.servedAt = sample{observation: s.observation, listed: s.listed}, s.at

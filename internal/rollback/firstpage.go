@@ -91,7 +91,7 @@ func (p *firstPage) checkUndone(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart it", o.ask.name, undone.namespace, undone.name, undone.revision)
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart the API server", o.ask.name, undone.namespace, undone.name, undone.revision)
 		}
 	}
 	return nil
@@ -119,9 +119,9 @@ func (p *firstPage) checkInEtcd(ctx context.Context) error {
 	case err != nil:
 		return err
 	case result == future:
-		return errors.New("etcd has not reached that resource version: the API server answers from its cache; restart it")
+		return errors.New("etcd has not reached the listed resource version: restart the API server")
 	case result == mismatch && newest.name != "":
-		return fmt.Errorf("etcd does not hold %s/%s as listed: the API server answers from its cache; restart it", newest.namespace, newest.name)
+		return fmt.Errorf("etcd does not hold %s/%s as listed: restart the API server", newest.namespace, newest.name)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ type listing struct {
 	began         time.Time // when it began, by the record's clock
 }
 
-// Listing notes that a list begins. From then on, the list says which objects live.
+// Listing notes that a list begins. From then on, the list says which objects live. If the list comes after a rollback,
+// the stream forgets its old history.
 func (c *Stream) Listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -32,7 +33,8 @@ func (c *Stream) Listing(cause delta.Cause) {
 	}
 	c.history.number++ // The list itself shows the rollback.
 	c.etcd.commonList = 0
-	c.all.forgetLocked(c)
+	c.all.dropClaimsLocked()
+	c.forgetLocked()
 }
 
 // Shown notes the objects of a page of a list.

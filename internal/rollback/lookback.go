@@ -114,8 +114,8 @@ func (l *lookBack) otherStreams(c *Stream) (streams []*Stream) {
 	return streams
 }
 
-// takeSamples returns the samples that a probe checks, by etcd. First comes the newest version of all, since no
-// later version may be served that shows a pause. Then come the samples from before a pause, and the pending ones.
+// takeSamples returns the samples that a probe checks, by etcd. First comes the newest version of all:
+// perhaps no later version ever comes to show a pause after it. Then come the samples from before a pause, and the pending ones.
 // Last come some dozen of the fresh samples, spread over all of them. Samples of a stream wait if the server cannot
 // be asked about it.
 func (r *Streams) takeSamples() (taken []etcdSamples) {

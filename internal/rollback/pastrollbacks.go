@@ -14,7 +14,7 @@ import (
 const askedPerEtcd = 5
 
 // errNotAllAdded says why a stream is not followed yet.
-var errNotAllAdded = errors.New("an earlier recorder found a rollback of streams that are not followed yet; waiting for them")
+var errNotAllAdded = errors.New("a rollback was found, and no stream of that etcd can be asked yet; waiting until all streams are opened")
 
 // pastRollback is a rollback that was found before a stream was opened, by this process or by an earlier one.
 type pastRollback struct {

@@ -104,5 +104,5 @@ func recallRollbackLocked(c *Stream, spooled string) {
 	}
 	c.history.rolledBack, c.history.proof, c.history.unmatched = true, "it had gone backwards before", nil
 	c.trust.cacheCheck = recalledCacheCheck(c.progress.newestKnown())
-	c.claims, c.progress.position, c.living, c.samples = claims{}, 0, nil, streamSamples{}
+	c.forgetLocked()
 }

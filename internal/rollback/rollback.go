@@ -43,8 +43,8 @@ func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, 
 	return c.RollbackProof(), nil
 }
 
-// lastPosition returns the stream's position. Reversed uses it if the reflector has none, because a list is due
-// anyway. It is empty if the stream has none, or was rolled back.
+// lastPosition returns the stream's position. Reversed uses it if the reflector gives none: the store has nothing, or
+// a list after a rollback is due. It is empty if the stream has none, or was rolled back.
 func lastPosition(c *Stream) string {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -107,8 +107,8 @@ func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 	return nil
 }
 
-// noteGapsQueued notes that the gaps of a rollback are queued. An entry that is observed later goes on record after
-// them.
+// noteGapsQueued notes that the gaps of a rollback are queued, or that each stream opens its own. An entry that is
+// observed later goes on record after them.
 func (r *Streams) noteGapsQueued() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,6 +155,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	for _, o := range affected {
 		o.rollBackLocked(e.proof, newCacheCheckLocked(o, e.forks[o.etcd]))
 	}
+	all.dropClaimsLocked()
 	for etcd := range e.forks {
 		etcd.resetLocked()
 	}
@@ -186,16 +187,15 @@ func (e *event) beginGapLocked(o *Stream, last time.Time) {
 func (c *Stream) rollBackLocked(proof string, check *cacheCheck) {
 	c.history.rollBack(proof)
 	c.trust.rolledBackLocked(check)
-	c.all.forgetLocked(c)
+	c.forgetLocked()
 }
 
-// forgetLocked drops what a stream knew of its old history. It drops the claims of all streams: which stream has
-// which revision in the new history is not known.
-func (r *Streams) forgetLocked(c *Stream) {
-	for _, other := range r.streams {
-		other.claims.newest = nil
+// dropClaimsLocked drops the claims of all streams. When a rollback is found, no stream has a claim that is certainly of
+// the new history.
+func (r *Streams) dropClaimsLocked() {
+	for _, c := range r.streams {
+		c.claims.newest = nil
 	}
-	c.forgetLocked()
 }
 
 // forgetLocked drops what the stream knew of its old history.

@@ -273,6 +273,14 @@ func TestClaimsInTheNewHistoryStayWhileOtherStreamsAreListed(t *testing.T) {
 	require.Equal(t, []uint64{56, 58}, rest(), "56 is of the old history")
 	list(late)
 	require.Equal(t, []uint64{56, 58}, rest())
+
+	later, _ := followed(all, "later", etcd, 0)
+	later.Recall(Recalled{Position: "60", Newest: []string{"56"}})
+	require.Equal(t, []uint64{56, 58}, rest(), "it is not known yet whether 56 is of the old history")
+	proof, err := later.Reversed(t.Context(), "60")
+	require.NoError(t, err)
+	require.NotEmpty(t, proof)
+	require.Equal(t, []uint64{56, 58}, rest(), "a stream that is rolled back late takes no claims from others")
 }
 
 func TestOneStreamOfEachEtcdIsAsked(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 	busierLongWait = time.Minute
 	fewLooks       = 50
 	// busierLongestWait bounds the wait for streams that make progress. Positions are a minute old when a server
-	// restarts, and etcd keeps five minutes. The watch cache of a resource without writes does not fill up.
+	// restarts, and etcd keeps five minutes. A resource without writes may never catch up.
 	busierLongestWait = 3 * time.Minute
 	// busierPoll is how often a waiting stream looks whether the busier ones have made progress.
 	busierPoll = 100 * time.Millisecond
@@ -105,7 +105,7 @@ func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
 	defer s.stream.all.mu.Unlock()
 	busier, claimed := false, 0
 	for _, other := range s.stream.all.streams {
-		claimed += len(other.claims.within(s.from, s.to))
+		claimed += len(other.claimsLocked(s.from, s.to))
 		follows := other.progress.position >= s.to || other.following.accepted()
 		if other.following.canAsk() && !follows && busierLocked(other, s.stream) {
 			busier = true
@@ -220,10 +220,19 @@ func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
 	defer s.stream.all.mu.Unlock()
 	var all []uint64
 	for _, other := range streams {
-		all = append(all, other.claims.within(s.from, to)...)
+		all = append(all, other.claimsLocked(s.from, to)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// claimsLocked returns the claims of the stream after from, up to and including to. As long as its history is not certain, it
+// has none: they may be of the old history.
+func (c *Stream) claimsLocked(from, to uint64) []uint64 {
+	if !c.history.certain() {
+		return nil
+	}
+	return c.claims.within(from, to)
 }
 
 // claimants returns the other streams that have claimed one of the revisions.
@@ -232,7 +241,7 @@ func (s *stretch) claimants() []*Stream {
 	defer s.stream.all.mu.Unlock()
 	var others []*Stream
 	for _, other := range s.stream.all.streams {
-		if other != s.stream && len(other.claims.within(s.from, s.to)) > 0 {
+		if other != s.stream && len(other.claimsLocked(s.from, s.to)) > 0 {
 			others = append(others, other)
 		}
 	}
@@ -240,8 +249,8 @@ func (s *stretch) claimants() []*Stream {
 }
 
 // provedUpTo returns up to which revision etcd has the history in which these streams were served. They must be
-// streams of one etcd. It returns 0 if etcd has another history, or does not say. It checks the newest version of
-// each stream, the newest of all first. It returns an error if no version has shown the history, and the server did
+// streams of one etcd. It returns 0 if etcd has another history, or does not say. It checks the newest versions of
+// the streams, the newest of all first. The first one for which etcd has an answer decides for all streams. It returns an error if no version has shown the history, and the server did
 // not answer for a stream.
 func provedUpTo(ctx context.Context, neighbours []*Stream) (revision uint64, failed error) {
 	newest := newestOf(neighbours)

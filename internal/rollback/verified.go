@@ -19,8 +19,8 @@ func (r *Streams) noteVerified(e *etcd, before time.Time) {
 	e.verified = before.Add(-settledAfter)
 }
 
-// Verified returns the time up to which all served versions were checked in etcd, and none was missing. It is a
-// time of the record's clock, and zero if nothing can be said. The time goes on record with a commit; observed is when
+// Verified returns the time up to which the newest version and the checked samples had an answer, and none proved a
+// rollback. A sample that waits for longer than maxPending does not hold the time back. It is a time of the record's clock, and zero if nothing can be said. The time goes on record with a commit; observed is when
 // the last entry of that commit was observed. A recorder that starts checks what was recorded after that time.
 func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	if !r.allStreamsAdded() {

@@ -21,7 +21,7 @@ type servedVersion struct {
 	uid             types.UID
 	// doc returns the version as recorded, nil if there is none.
 	doc func() patch.Doc
-	at  time.Time // when it was served; zero if it comes from a list or from the record
+	at  time.Time // when it was served; zero if it comes from the record
 }
 
 // keptLiving is how many living objects a stream remembers: the newest may be deleted.

@@ -81,7 +81,7 @@ func checkTrustOfNewCache(t *testing.T, served []*kube.Object, trusted bool) {
 		if err := truthful(t, c, "80", server.page()); trusted {
 			require.NoError(t, err)
 		} else {
-			require.ErrorContains(t, err, "restart it")
+			require.ErrorContains(t, err, "restart the API server")
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestAListForAnotherCauseDoesNotMakeACacheNew(t *testing.T) {
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.RolledBack())
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
 	})
 }
 
@@ -154,7 +154,7 @@ func TestACacheThatWasWatchedLateMayHaveBegunEarly(t *testing.T) {
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.RolledBack())
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart it")
+		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
 	})
 }
 

@@ -163,7 +163,7 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotTrusted(t *testing.T) {
 	r.merge(configMaps, "kept", `{"data":{"later":"again"}}`)
 	r.createAgain(configMaps, "lost")
 	r.createAgain(secrets, "undone")
-	r.recorder.Await(t, "that may be from before the rollback: restart it")
+	r.recorder.Await(t, "from before the rollback: restart the API server")
 	list, err := r.in(configMaps).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.False(t, slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == "hidden" }), "the API server tells the truth: this shows nothing")
@@ -171,7 +171,7 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotTrusted(t *testing.T) {
 	// Nor is it by a recorder that has not seen anything of that itself.
 	r.recorder.Kill(t)
 	r.recorder = r.record(t)
-	r.recorder.Await(t, "that may be from before the rollback: restart it")
+	r.recorder.Await(t, "from before the rollback: restart the API server")
 	require.Contains(t, r.open(t), "configmaps history_reversed")
 	r.recorder.Kill(t)
 	require.NoError(t, r.plane.APIServer.Restart(t.Context()))
