@@ -308,7 +308,7 @@ func TestAListIsTrustedOnlyIfEtcdHoldsItsVersions(t *testing.T) {
 	}
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 	require.NoError(t, listed("55"))
-	require.ErrorContains(t, listed("60"), "has not reached that resource version")
+	require.ErrorContains(t, listed("60"), "has not reached the listed resource version")
 	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20), servedAs("lost", "2", 52)), "ns/lost")
 
 	etcd.cached = []*kube.Object{servedAs("lost", "2", 52)}
