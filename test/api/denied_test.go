@@ -88,7 +88,7 @@ func ofOneNamespace(t *testing.T, o *tenancy, f *front) {
 		}
 	}
 	f.gives(t, o.tokenUntil(time.Hour), root+settings) // else an expired token were no more than a wrong one
-	f.refuses(t, o.reader, root+settings, http.StatusForbidden, "is not served", func(r *http.Request) { r.Host = "evil.example" })
+	f.refuses(t, o.reader, root+settings, http.StatusForbidden, "is not allowed: if clients", func(r *http.Request) { r.Host = "evil.example" })
 	f.refuses(t, o.reader, root+settings, http.StatusForbidden, "another origin", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
 	f.refuses(t, o.admin, root+settings, http.StatusForbidden, "impersonation is only possible in access reviews", func(r *http.Request) { r.Header.Set("Impersonate-User", "jane") })
 }
