@@ -21,7 +21,7 @@ type FrameTooLargeError struct {
 }
 
 func (e *FrameTooLargeError) Error() string {
-	return fmt.Sprintf("one object%s is larger than the limit of %d bytes: make the object smaller, or exclude its resource with --exclude",
+	return fmt.Sprintf("one object%s is larger than %d bytes: make the object smaller, or exclude its resource with --exclude",
 		named(e.Namespace, e.Name), e.Limit)
 }
 

@@ -32,7 +32,7 @@ const (
 	tokenBytes = 32
 )
 
-// The server itself answers HealthPath, for every client that the guard admits.
+// HealthPath is a path that the server itself answers, for every client that the guard admits.
 const HealthPath = "/healthz"
 
 // ErrEnding is the cause of a watch's end when the server ends.
