@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type campaign struct {
 	verdict   verdict
 	unsettled error   // why the last round did not settle
 	idle      []usage // usage after each round that ended with all streams followed
+	lagging   bool    // streams were not followed again when the round began
 	behind    int     // the most streams that were not followed after another round
 }
 
@@ -105,16 +107,25 @@ func (c *campaign) round(t *testing.T) bool {
 	resume := c.load.pause()
 	defer resume()
 	quiet := time.Now()
-	c.verdict, c.unsettled = c.ledger.settle(t.Context(), c.world)
+	c.verdict, c.unsettled = c.ledger.settle(t.Context(), c.world, c.mayRefuse(together))
 	over := time.Since(quiet)
 	u, behind := c.usage(t)
 	if behind == 0 {
 		c.idle = append(c.idle, u)
 	}
+	c.lagging = behind > 0
 	c.behind = max(c.behind, behind)
 	t.Logf("it lasted %.1f s, settled %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing",
 		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing))
 	return c.whole()
+}
+
+// mayRefuse reports whether the API server may refuse a watch shortly before a rollback is found. Then the recorder cannot trust
+// its caches without a restart. In all other rounds it has to trust them by itself.
+func (c *campaign) mayRefuse(together []fault) bool {
+	return c.lagging || slices.ContainsFunc(together, func(f fault) bool {
+		return strings.HasPrefix(f.kind, "recorder-") || f.kind == "etcd-restored-unseen"
+	})
 }
 
 // inject starts the faults one inside the other.

@@ -294,8 +294,9 @@ func (l *ledger) ended(g gap) bool {
 const untrustedFor = 30 * time.Second
 
 // settle waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
-// than -patience, the error says what is missing. If the gap of a rollback stays open, settle restarts the API server.
-func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
+// than -patience, the error says what is missing. If the gap of a rollback stays open, settle restarts the API
+// server, but only with mayRestart.
+func (l *ledger) settle(ctx context.Context, w *world, mayRestart bool) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -323,7 +324,7 @@ func (l *ledger) settle(ctx context.Context, w *world) (v verdict, err error) {
 		select {
 		case <-ticker.C:
 		case <-untrusted.C:
-			if slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
+			if mayRestart && slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
 				w.restarts++
 				if err := w.plane.APIServer.Restart(ctx); err != nil {
 					return v, err
