@@ -41,41 +41,40 @@ const (
 // cacheCheck holds what is known of the watch cache of a rolled back stream, and checks whether the cache began in
 // the new history.
 type cacheCheck struct {
-	window
-	newest uint64 // the newest revision that the cache has served: a cache never goes back behind that
-	fork   *fork
-	// watchable is a revision from which the cache could be watched, and watchableAt is when that was seen.
-	watchable   uint64
-	watchableAt time.Time
-	compareAt   time.Time // when to compare it with etcd
+	cacheWindow
+	newestRevision    uint64 // the newest revision that the cache has served: a cache never goes back behind that
+	fork              *fork
+	watchableRevision uint64    // a revision from which the cache could be watched
+	watchableAt       time.Time // when that was seen; zero if it was not
+	compareAt         time.Time // when to compare it with etcd
 }
 
 // newCacheCheck returns nil if the cache has served nothing to this process. Then a list is trusted unless
 // something speaks against it.
-func newCacheCheck(cached window, newest uint64, f *fork) *cacheCheck {
-	if cached.watchableFrom == 0 {
+func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheCheck {
+	if cached.acceptedRevision == 0 {
 		return nil
 	}
 	now := time.Now()
-	c := &cacheCheck{window: cached, newest: newest, fork: f, watchable: newest, watchableAt: now, compareAt: now.Add(comparedWithin)}
+	c := &cacheCheck{cacheWindow: cached, newestRevision: newestRevision, fork: f, watchableRevision: newestRevision, watchableAt: now, compareAt: now.Add(comparedWithin)}
 	if c.refused {
-		c.watchableFrom, c.watchableAt = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
+		c.acceptedRevision, c.watchableAt = math.MaxUint64, time.Time{} // From where the present cache can be watched is not known.
 	}
-	c.recent = slices.Clone(c.recent) // The open watch may serve more.
+	c.recentRevisions = slices.Clone(c.recentRevisions) // The open watch may serve more.
 	return c
 }
 
 // recalledCacheCheck returns the check of a stream that was rolled back while an earlier recorder ran, and was not
 // listed since. Whether that recorder had a reason to distrust the cache is not known. Nor is how far back the
 // cache can be watched. Only the versions on record are known to have been served.
-func recalledCacheCheck(newest uint64) *cacheCheck {
-	if newest == 0 {
+func recalledCacheCheck(newestRevision uint64) *cacheCheck {
+	if newestRevision == 0 {
 		return nil
 	}
 	now := time.Now()
 	return &cacheCheck{
-		window: window{watchableFrom: math.MaxUint64, everRefused: true}, newest: newest, fork: forkBefore(now),
-		watchable: newest, watchableAt: now.Add(-2 * minWindow), compareAt: now.Add(comparedWithin),
+		cacheWindow: cacheWindow{acceptedRevision: math.MaxUint64, everRefused: true}, newestRevision: newestRevision, fork: forkBefore(now),
+		watchableRevision: newestRevision, watchableAt: now.Add(-2 * minWindow), compareAt: now.Add(comparedWithin),
 	}
 }
 
@@ -90,17 +89,17 @@ const (
 
 // check returns an error as long as a list may come from a cache that began in the old history.
 func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
-	if listed < c.newest {
+	if listed < c.newestRevision {
 		return cacheNew, nil
 	}
 	p, err := c.fork.find(ctx)
 	if err != nil {
 		return cacheTrusted, err
 	}
-	if p.nothingOld() || !c.everRefused && p.isNew(c.watchableSince) {
+	if p.nothingOld() || !c.everRefused && p.isNew(c.acceptedAt) {
 		return cacheTrusted, nil // This process, or the stream, was served nothing of the old history.
 	}
-	if !c.begunAfter.IsZero() && p.isNew(c.begunAfter) {
+	if !c.earliestBeginAt.IsZero() && p.isNew(c.earliestBeginAt) {
 		return cacheNew, nil // The cache began when the new history was there.
 	}
 	server, watches := a.watcher()
@@ -113,7 +112,7 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheA
 	}
 	for _, begun := range []func() (bool, error){
 		func() (bool, error) { return c.beganAfterFork(ctx, server) },
-		func() (bool, error) { return c.refusesOldRevision(ctx, server, c.oldRevision(p.shared())) },
+		func() (bool, error) { return c.refusesOldRevision(ctx, server, c.oldCacheRevision(p.shared())) },
 	} {
 		if isNew, err := begun(); isNew || err != nil {
 			return cacheNew, err
@@ -123,7 +122,7 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheA
 		return cacheAbsent, nil
 	}
 	// This cache can be watched from now-1. That stays true if the comparison fails.
-	c.watchable, c.watchableAt = max(c.watchable, now-min(now, 1)), time.Now()
+	c.watchableRevision, c.watchableAt = max(c.watchableRevision, now-min(now, 1)), time.Now()
 	return cacheTrusted, c.compare(ctx, a)
 }
 
@@ -145,7 +144,7 @@ func (c *cacheCheck) compare(ctx context.Context, a *asker) error {
 // beganAfterFork reports whether the cache certainly began in the new history. It did if it began after a version
 // of the old history was served, and can be watched from before that version: etcd was then behind that version.
 func (c *cacheCheck) beganAfterFork(ctx context.Context, server cache.WatcherWithContext) (bool, error) {
-	newest := c.fork.newestBefore(c.begunAfter)
+	newest := c.fork.newestBefore(c.earliestBeginAt)
 	if newest == 0 {
 		return false, nil
 	}
@@ -160,7 +159,7 @@ func (c *cacheCheck) refusesOldRevision(ctx context.Context, server cache.Watche
 	switch {
 	case refusal == nil || err != nil:
 		return false, err
-	case from != c.watchable || time.Since(c.watchableAt) < minWindow:
+	case from != c.watchableRevision || time.Since(c.watchableAt) < minWindow:
 		return true, nil
 	case c.watchableAt.IsZero():
 		return false, nil
@@ -195,14 +194,14 @@ func droppedNothing(ctx context.Context, server cache.WatcherWithContext, refusa
 	return err == nil && refusal == nil && (first != oldest+1 || events < minWindowEvents), err
 }
 
-// oldRevision returns a revision from which the old cache can certainly be watched. If possible, both histories
+// oldCacheRevision returns a revision from which the old cache can certainly be watched. If possible, both histories
 // have that revision. Then a cache that began after the rollback cannot be watched from it.
-func (c *cacheCheck) oldRevision(shared uint64, served time.Time) uint64 {
-	few := len(c.recent) < minWindowEvents || c.recent[0] < shared
-	if shared > c.watchableFrom && (few || time.Since(served) < minWindow) {
+func (c *cacheCheck) oldCacheRevision(shared uint64, sharedAt time.Time) uint64 {
+	few := len(c.recentRevisions) < minWindowEvents || c.recentRevisions[0] < shared
+	if shared > c.acceptedRevision && (few || time.Since(sharedAt) < minWindow) {
 		return shared - 1
 	}
-	return c.watchable
+	return c.watchableRevision
 }
 
 // watchFrom visits the revisions of a watch. It ends when visit returns false, or when the watch is quiet for some

@@ -133,10 +133,10 @@ func TestACacheFromTheNewHistoryIsTrusted(t *testing.T) {
 		"it cannot be watched from a revision of both": {func(_ *Stream, server *watchCache) { server.begun = 51 }, "80"},
 		"it is behind the old cache":                   {func(*Stream, *watchCache) {}, "74"},
 		"it began when etcd was behind the served version": {func(c *Stream, _ *watchCache) {
-			c.trust.cacheCheck.watchableFrom, c.trust.cacheCheck.begunAfter = 48, time.Now()
+			c.trust.cacheCheck.acceptedRevision, c.trust.cacheCheck.earliestBeginAt = 48, time.Now()
 		}, "80"},
 		"there is no cache":                    {func(_ *Stream, server *watchCache) { server.uncached = true }, "80"},
-		"it served nothing of the old history": {func(c *Stream, _ *watchCache) { c.trust.cacheCheck.watchableSince = time.Now() }, "80"},
+		"it served nothing of the old history": {func(c *Stream, _ *watchCache) { c.trust.cacheCheck.acceptedAt = time.Now() }, "80"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 		quiet, _ := followed(c.all, "leases", server.archive, 10)
 		quiet.ListWith(server.lister)
 		quiet.Watching("10")
-		quiet.following.opened = c.following.opened
+		quiet.following.openedAt = c.following.openedAt
 		join(c, quiet)
 		require.NoError(t, c.all.lookBack(t.Context()))
 		require.True(t, quiet.RolledBack())
@@ -190,7 +190,7 @@ func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 		proof, err := c.Reversed(t.Context(), "95")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
-		require.Zero(t, c.etcd.commonList, "the next history has a list of its own")
+		require.Zero(t, c.etcd.commonListRevision, "the next history has a list of its own")
 	})
 }
 
@@ -198,7 +198,7 @@ func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 func TestWithoutAWatchableCommonRevisionACacheMustBeginLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.trust.cacheCheck.watchableFrom = 48
+		c.trust.cacheCheck.acceptedRevision = 48
 		require.Error(t, truthful(t, c, "80", server.page()))
 		require.Equal(t, []string{"75"}, server.watched)
 		server.now = 85
@@ -216,7 +216,7 @@ func TestWithoutAWatchableCommonRevisionACacheMustBeginLater(t *testing.T) {
 func TestACacheThatDroppedNothingBeganWhereItsWindowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
-		c.trust.cacheCheck.watchableFrom = 48
+		c.trust.cacheCheck.acceptedRevision = 48
 		require.Error(t, truthful(t, c, "80", server.page()))
 		time.Sleep(2 * minWindow)
 		server.begun, server.now = 90, 95
@@ -299,7 +299,7 @@ func TestAListOfAStreamThatWasNotWatchedBeforeIsTrusted(t *testing.T) {
 	server.cached = server.versions
 	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
 	c.ListWith(server.lister)
-	c.trust.window = window{}
+	c.trust.window = cacheWindow{}
 	require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
 	require.NoError(t, truthful(t, c, "80", server.page()))
 	require.Empty(t, server.watched)

@@ -72,7 +72,7 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 			continue
 		}
 		r.mu.Lock()
-		etcd.kept = history
+		etcd.keptHistory = history
 		r.mu.Unlock()
 		d.nextRead = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the nearest tick
 	}
@@ -94,7 +94,7 @@ func etcdAndPosition(c *Stream) (in *etcd, revision uint64) {
 func (c *Stream) Kept() time.Duration {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	return c.etcd.kept
+	return c.etcd.keptHistory
 }
 
 // note notes that a revision is the newest one now. If an older note has a higher revision, the old notes are of

@@ -34,7 +34,7 @@
 //     from before a pause is pending at once.
 //   - glance: a check of the newest version of each etcd, each second (probe.go).
 //   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
-//   - settled: a version that etcd certainly held, because etcd held it, and a later one some seconds after it
+//   - settled: said of a version that etcd certainly held, because etcd held it, and a later one some seconds after it
 //     (etcd.settled). A gap may begin there.
 //   - verified: a time up to which the newest version and the checked samples have an answer (Verified). It goes on record.
 //
@@ -52,7 +52,7 @@
 //
 //   - history ring: some of the observations of an etcd, 600 at most (historyRing). They locate the fork.
 //   - fork: where the old history and the new one part (fork).
-//   - window: how far back the API server's watch cache can be watched (window).
+//   - window: how far back the API server's watch cache can be watched (cacheWindow).
 //   - trust: what must be shown before a list counts (trust). A cache check shows that the watch cache was filled from the
 //     new history (cacheCheck).
 //
@@ -97,6 +97,6 @@
 // # The lock
 //
 // Streams.mu protects what the streams know. A function whose name ends in Locked is called with Streams.mu held. So are the
-// methods of plain data: claims, progress, following, history, living, sampleSet, window, historyRing. An asker needs no
+// methods of plain data: claims, progress, following, history, living, sampleSet, cacheWindow, historyRing. An asker needs no
 // lock. No function asks the server while it holds Streams.mu.
 package rollback

@@ -12,17 +12,17 @@ import (
 // etcd is what the recorder knows of one etcd, from all streams that are known to be in it. As long as no other
 // stream is known to share its etcd, a stream has a value of its own. Streams.mu protects it.
 type etcd struct {
-	grouped        bool           // the grouping has looked which streams are in it
-	kept           time.Duration  // how much history it keeps, by Measure
-	last           sample         // the newest version that its streams were served
-	servedAt       time.Time      // when a stream was last served a version of a living object
-	settled        []sample       // versions that it certainly held, in order
-	settling       sample         // a version that may be the next of these
-	verified       time.Time      // up to then its newest version was checked, by the record's clock; zero before the first probe
-	lastGlanced    observationKey // the version that the last glance checked
-	ring           historyRing
-	commonList     uint64    // the resource version of the first list from a new cache after a rollback, 0 if there was none
-	commonListTime time.Time // when that list was made
+	grouped            bool           // the grouping has looked which streams are in it
+	keptHistory        time.Duration  // how much history it keeps, by Measure
+	newest             sample         // the newest version that its streams were served
+	servedAt           time.Time      // when a stream was last served a version of a living object
+	settled            []sample       // versions that it certainly held, in order
+	nextSettled        sample         // a version that settles if etcd also holds a later one
+	verifiedUntil      time.Time      // up to then its newest version was checked, by the record's clock; zero before the first probe
+	lastGlanced        observationKey // the version that the last glance checked
+	ring               historyRing
+	commonListRevision uint64    // the resource version of the first list from a new cache after a rollback, 0 if there was none
+	commonListAt       time.Time // when that list was made
 }
 
 const (
@@ -41,8 +41,8 @@ const (
 // mergeLocked adds what is known of another value that has turned out to be the same etcd.
 func (e *etcd) mergeLocked(other *etcd) {
 	e.ring.merge(other.ring)
-	if o := other.last; o.stream != nil && o.isCurrentLocked() && (o.checkRevision() > e.last.checkRevision() || !e.last.isCurrentLocked()) {
-		e.last = o
+	if o := other.newest; o.stream != nil && o.isCurrentLocked() && (o.checkRevision() > e.newest.checkRevision() || !e.newest.isCurrentLocked()) {
+		e.newest = o
 	}
 	if other.servedAt.After(e.servedAt) {
 		e.servedAt = other.servedAt
@@ -50,23 +50,23 @@ func (e *etcd) mergeLocked(other *etcd) {
 	settled := slices.DeleteFunc(append(e.settled, other.settled...), func(s sample) bool { return !s.isCurrentLocked() })
 	slices.SortFunc(settled, func(a, b sample) int { return a.recordTime.Compare(b.recordTime) })
 	e.settled = slices.Delete(settled, 0, max(0, len(settled)-keptSettled))
-	if e.commonList == 0 {
-		e.commonList, e.commonListTime = other.commonList, other.commonListTime
+	if e.commonListRevision == 0 {
+		e.commonListRevision, e.commonListAt = other.commonListRevision, other.commonListAt
 	}
-	e.verified = times.Earlier(e.verified, other.verified)
+	e.verifiedUntil = times.Earlier(e.verifiedUntil, other.verifiedUntil)
 }
 
 // servedLocked notes that a version was served now. After a pause as long as a restore takes, it returns the newest
 // version before the pause. That version must be checked, whatever is served next: a lost version may have been
 // served for a moment only, among many others.
 func (e *etcd) servedLocked(o observation) (before *sample) {
-	if e.last.stream != nil && o.at.Sub(e.servedAt) >= servingPause {
-		before = e.lastLocked()
+	if e.newest.stream != nil && o.at.Sub(e.servedAt) >= servingPause {
+		before = e.newestSampleLocked()
 		before.beforePause = true
 	}
 	// A stream that catches up is served older versions than the other streams were.
-	if before != nil || e.last.stream == nil || o.revision > e.last.checkRevision() || !e.last.isCurrentLocked() {
-		e.last = sample{observation: o}
+	if before != nil || e.newest.stream == nil || o.revision > e.newest.checkRevision() || !e.newest.isCurrentLocked() {
+		e.newest = sample{observation: o}
 	}
 	e.servedAt = o.at
 	return before
@@ -76,25 +76,25 @@ func (e *etcd) servedLocked(o observation) (before *sample) {
 // show the history. It never replaces a served version of the present history: that
 // one must be checked after a pause.
 func (e *etcd) listedLocked(s *sample) {
-	if s.name != "" && (e.last.stream == nil || !e.last.isCurrentLocked()) {
-		e.last, e.servedAt = sample{observation: s.observation, listed: s.listed}, s.at
+	if s.name != "" && (e.newest.stream == nil || !e.newest.isCurrentLocked()) {
+		e.newest, e.servedAt = sample{observation: s.observation, listedRevision: s.listedRevision}, s.at
 	}
 }
 
-// lastLocked returns the newest version that was served.
-func (e *etcd) lastLocked() *sample {
-	last := e.last
-	last.recordTime = last.stream.all.recordTimeOf(last.at)
-	return &last
+// newestSampleLocked returns the newest version that was served, as a sample.
+func (e *etcd) newestSampleLocked() *sample {
+	newest := e.newest
+	newest.recordTime = newest.stream.all.recordTimeOf(newest.at)
+	return &newest
 }
 
-// newestLocked returns the newest version that was served, nil if it cannot be checked. pending is set so that
+// newestToCheckLocked returns the newest version that was served, nil if it cannot be checked. pending is set so that
 // retry does not queue it a second time: the next probe has it again.
-func (e *etcd) newestLocked() *sample {
-	if last := e.last; last.stream == nil || !last.stream.canProveLocked() || !last.isCurrentLocked() {
+func (e *etcd) newestToCheckLocked() *sample {
+	if newest := e.newest; newest.stream == nil || !newest.stream.canProveLocked() || !newest.isCurrentLocked() {
 		return nil
 	}
-	newest := e.lastLocked()
+	newest := e.newestSampleLocked()
 	newest.pending = true
 	return newest
 }
@@ -104,12 +104,12 @@ func (e *etcd) newestLocked() *sample {
 func (e *etcd) noteHeldLocked(s *sample, now time.Time) {
 	switch {
 	case s.recalled || !s.isCurrentLocked():
-	case e.settling.stream == nil || !e.settling.isCurrentLocked():
-		e.settling = s.withoutDoc()
-	case s.checkRevision() >= e.settling.checkRevision() && now.Sub(e.settling.at) >= settledAfter:
-		e.settled = append(e.settled, e.settling)
+	case e.nextSettled.stream == nil || !e.nextSettled.isCurrentLocked():
+		e.nextSettled = s.withoutDoc()
+	case s.checkRevision() >= e.nextSettled.checkRevision() && now.Sub(e.nextSettled.at) >= settledAfter:
+		e.settled = append(e.settled, e.nextSettled)
 		e.settled = slices.Delete(e.settled, 0, max(0, len(e.settled)-keptSettled))
-		e.settling = s.withoutDoc()
+		e.nextSettled = s.withoutDoc()
 	}
 }
 
@@ -127,5 +127,5 @@ func (e *etcd) newestSettledLocked(from deltafifo.Begin, before time.Time) delta
 // resetLocked drops what was known of a history that is no more.
 func (e *etcd) resetLocked() {
 	e.ring.clear()
-	e.settled, e.settling, e.commonList = nil, sample{}, 0
+	e.settled, e.nextSettled, e.commonListRevision = nil, sample{}, 0
 }

@@ -18,14 +18,14 @@ func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []a
 	if err != nil {
 		return "", nil //nolint:nilerr // opaque versions cannot be compared
 	}
-	return (&firstPage{stream: c, at: listed, items: items}).check(ctx)
+	return (&firstPage{stream: c, listedRevision: listed, items: items}).check(ctx)
 }
 
 // firstPage is the first page of a list, which may come from the server's cache.
 type firstPage struct {
-	stream *Stream
-	at     uint64 // the resource version of the list
-	items  []any
+	stream         *Stream
+	listedRevision uint64 // the resource version of the list
+	items          []any
 }
 
 // check returns an error as long as the list does not show the present state. at is as in reflector.History.
@@ -67,7 +67,7 @@ func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
 	if c == nil {
 		return cacheTrusted, nil
 	}
-	return c.check(ctx, &p.stream.ask, p.at)
+	return c.check(ctx, &p.stream.ask, p.listedRevision)
 }
 
 // checkUndone returns an error as long as the API server serves a version that is no longer in etcd.
@@ -115,7 +115,7 @@ func (p *firstPage) checkInEtcd(ctx context.Context) error {
 	var shown living
 	shown.addPage(p.items)
 	newest := shown.newest()
-	switch result, err := p.stream.ask.look(ctx, newest, p.at); {
+	switch result, err := p.stream.ask.look(ctx, newest, p.listedRevision); {
 	case err != nil:
 		return err
 	case result == future:
@@ -141,14 +141,14 @@ func (p *firstPage) commonList(cache cacheAge) (at string) {
 	if !p.stream.history.rolledBack {
 		return ""
 	}
-	if time.Since(etcd.commonListTime) > commonListFor {
-		etcd.commonList = 0 // Newer caches may have begun since, which cannot be watched from there.
+	if time.Since(etcd.commonListAt) > commonListFor {
+		etcd.commonListRevision = 0 // Newer caches may have begun since, which cannot be watched from there.
 	}
-	if etcd.commonList == 0 && cache == cacheNew {
-		etcd.commonList, etcd.commonListTime = p.at, time.Now()
+	if etcd.commonListRevision == 0 && cache == cacheNew {
+		etcd.commonListRevision, etcd.commonListAt = p.listedRevision, time.Now()
 	}
-	if etcd.commonList != 0 && (cache != cacheTrusted || etcd.commonList > p.at) {
-		at = strconv.FormatUint(etcd.commonList, 10)
+	if etcd.commonListRevision != 0 && (cache != cacheTrusted || etcd.commonListRevision > p.listedRevision) {
+		at = strconv.FormatUint(etcd.commonListRevision, 10)
 	}
 	return at
 }

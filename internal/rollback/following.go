@@ -10,9 +10,9 @@ const acceptedAfter = time.Second
 
 // following says how a stream is followed. Streams.mu protects it.
 type following struct {
-	notify func(proof string) // makes the reflector list after a rollback; nil if the stream is not followed
-	denied bool               // the server refuses the resource, or does not serve it
-	opened time.Time          // when the watch was opened; zero if there is none
+	notify   func(proof string) // makes the reflector list after a rollback; nil if the stream is not followed
+	denied   bool               // the server refuses the resource, or does not serve it
+	openedAt time.Time          // when the watch was opened; zero if there is none
 }
 
 // canAsk reports whether the server can be asked about the stream's resource. It cannot if the stream is not
@@ -21,5 +21,5 @@ func (f *following) canAsk() bool { return f.notify != nil && !f.denied }
 
 // accepted reports whether the server has accepted the position of the watch.
 func (f *following) accepted() bool {
-	return !f.opened.IsZero() && time.Since(f.opened) > acceptedAfter
+	return !f.openedAt.IsZero() && time.Since(f.openedAt) > acceptedAfter
 }

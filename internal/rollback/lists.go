@@ -13,7 +13,7 @@ type listing struct {
 	open          bool      // it is not complete yet
 	rolledBack    bool      // the stream was rolled back when the list began
 	afterRollback bool      // the list comes after a rollback
-	began         time.Time // when it began, by the record's clock
+	beganAt       time.Time // when it began, by the record's clock
 }
 
 // Listing notes that a list begins. From then on, the list says which objects live. If the list comes after a rollback,
@@ -23,7 +23,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 	defer c.all.mu.Unlock()
 	historyReversed := cause == delta.CauseHistoryReversed
 	c.living = nil
-	c.listing = listing{open: true, rolledBack: c.history.rolledBack, afterRollback: c.history.rolledBack || historyReversed, began: c.all.now()}
+	c.listing = listing{open: true, rolledBack: c.history.rolledBack, afterRollback: c.history.rolledBack || historyReversed, beganAt: c.all.now()}
 	if !historyReversed {
 		return
 	}
@@ -32,7 +32,7 @@ func (c *Stream) Listing(cause delta.Cause) {
 		return
 	}
 	c.history.number++ // The list itself shows the rollback.
-	c.etcd.commonList = 0
+	c.etcd.commonListRevision = 0
 	c.all.dropClaimsLocked()
 	c.forgetLocked()
 }
@@ -55,14 +55,14 @@ func (c *Stream) Listed(resourceVersion string) {
 		return
 	}
 	if c.history.rolledBack || c.listing.afterRollback {
-		c.all.gapsQueued = c.all.now()
+		c.all.gapsQueuedAt = c.all.now()
 	}
 	c.history.rolledBack, c.history.gap, c.history.unmatched = false, deltafifo.Begin{}, nil
 	c.trust.listedLocked(c.listing.afterRollback)
-	c.progress.listed(c.listing.began, c.listing.afterRollback)
+	c.progress.listed(c.listing.beganAt, c.listing.afterRollback)
 	if revision, err := strconv.ParseUint(resourceVersion, 10, 64); err == nil {
-		s := &sample{observation: observationLocked(c, c.living.newest(), time.Now()), listed: revision}
-		s.recordTime = c.listing.began // The listed versions are not newer.
+		s := &sample{observation: observationLocked(c, c.living.newest(), time.Now()), listedRevision: revision}
+		s.recordTime = c.listing.beganAt // The listed versions are not newer.
 		c.samples.addPendingLocked(s)
 		c.etcd.listedLocked(s)
 	}

@@ -12,7 +12,7 @@ import (
 
 // lookBack checks the samples that were taken since the last probe, and the pending ones.
 func (r *Streams) lookBack(ctx context.Context) error {
-	l := &lookBack{began: r.now(), taken: r.takeSamples(), unanswered: map[*Stream]bool{}}
+	l := &lookBack{beganAt: r.now(), taken: r.takeSamples(), unanswered: map[*Stream]bool{}}
 	var verified []*etcd
 	for _, some := range l.taken {
 		if l.compare(ctx, some.samples) {
@@ -20,7 +20,7 @@ func (r *Streams) lookBack(ctx context.Context) error {
 		}
 	}
 	for _, e := range verified {
-		r.noteVerified(e, l.began)
+		r.noteVerified(e, l.beganAt)
 	}
 	return l.failed
 }
@@ -53,7 +53,7 @@ type etcdSamples struct {
 // lookBack is one check of samples. If the server does not answer for a stream, lookBack asks no more about that
 // stream this time: the samples of other streams are not kept for long.
 type lookBack struct {
-	began      time.Time // by the record's clock
+	beganAt    time.Time // by the record's clock
 	taken      []etcdSamples
 	unanswered map[*Stream]bool // the streams for which the server does not answer
 	answerTime time.Duration    // how long the answers took, together
@@ -138,7 +138,7 @@ func (r *Streams) takeSamples() (taken []etcdSamples) {
 			})
 		}
 		var newest []*sample
-		if last := e.newestLocked(); last != nil {
+		if last := e.newestToCheckLocked(); last != nil {
 			newest = append(newest, last)
 		}
 		taken = append(taken, etcdSamples{e, slices.Concat(newest, inTurn(once(beforePause[e]), samplesPerProbe), inTurn(once(pending[e]), pendingPerProbe),

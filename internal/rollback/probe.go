@@ -60,7 +60,7 @@ func (r *Streams) takeNewest() (taken []*sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.streams {
-		if s := c.etcd.newestLocked(); s != nil && c.etcd.lastGlanced != s.key() {
+		if s := c.etcd.newestToCheckLocked(); s != nil && c.etcd.lastGlanced != s.key() {
 			c.etcd.lastGlanced = s.key()
 			taken = append(taken, s)
 		}

@@ -9,50 +9,52 @@ import (
 
 // progress is how far a stream has come in its history. Streams.mu protects it.
 type progress struct {
-	position uint64    // the stream has delivered all its versions up to there
-	moved    time.Time // when the position last moved
-	begin    uint64    // where the stream began in its history, for this process; 0 until that is known
-	since    time.Time // when it began there, by the record's clock
-	resumed  uint64    // the position that this process took over from the record
-	onRecord uint64    // the newest revision on record; the position may be behind it
+	position         uint64    // the stream has delivered all its versions up to there
+	movedAt          time.Time // when the position last moved
+	beginRevision    uint64    // where the stream began in its history, for this process; 0 until that is known
+	beganAt          time.Time // when it began there, by the record's clock
+	resumedRevision  uint64    // the position that this process took over from the record
+	recordedRevision uint64    // the newest revision on record; the position may be behind it
 }
 
 // reach notes a position.
 func (p *progress) reach(position uint64, now time.Time) {
 	if position > p.position {
-		p.position, p.moved = position, now
+		p.position, p.movedAt = position, now
 	}
-	if p.begin == 0 {
-		p.begin = position
+	if p.beginRevision == 0 {
+		p.beginRevision = position
 	}
 }
 
 // resume takes over a position from the record.
-func (p *progress) resume(position uint64, since time.Time) {
-	p.position, p.resumed, p.begin, p.since = position, position, position, since
+func (p *progress) resume(position uint64, beganAt time.Time) {
+	p.position, p.resumedRevision, p.beginRevision, p.beganAt = position, position, position, beganAt
 }
 
 // recall notes a revision on record.
-func (p *progress) recall(revision uint64) { p.onRecord = max(p.onRecord, revision) }
+func (p *progress) recall(revision uint64) { p.recordedRevision = max(p.recordedRevision, revision) }
 
 // listed notes that a list is complete, and when it began. afterRollback says that it is the list after a rollback.
-func (p *progress) listed(began time.Time, afterRollback bool) {
+func (p *progress) listed(beganAt time.Time, afterRollback bool) {
 	if afterRollback {
-		p.onRecord, p.resumed = 0, 0 // The record is of the old history.
+		p.recordedRevision, p.resumedRevision = 0, 0 // The record is of the old history.
 	}
-	if afterRollback || p.since.IsZero() {
-		p.begin, p.since = 0, began
+	if afterRollback || p.beganAt.IsZero() {
+		p.beginRevision, p.beganAt = 0, beganAt
 	}
 }
 
 // servedHere reports whether this process was served a revision. If not, the revision comes from the record.
-func (p *progress) servedHere(revision uint64) bool { return revision > max(p.resumed, p.onRecord) }
+func (p *progress) servedHere(revision uint64) bool {
+	return revision > max(p.resumedRevision, p.recordedRevision)
+}
 
 // movedTo returns when the stream reached its position. It is zero for any other revision, and for the position on
 // record.
 func (p *progress) movedTo(revision uint64) (at time.Time) {
-	if revision == p.position && revision > p.resumed {
-		at = p.moved
+	if revision == p.position && revision > p.resumedRevision {
+		at = p.movedAt
 	}
 	return at
 }
@@ -62,9 +64,9 @@ func (p *progress) movedTo(revision uint64) (at time.Time) {
 // evidence is older than this process, an earlier recorder was served it, and the gap begins at the evidence. If
 // the stream is not known to be in that etcd, its gap begins no later than last (I4).
 func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
-	from := deltafifo.Begin{Time: p.since}
-	if p.begin != 0 {
-		from.ResourceVersion = strconv.FormatUint(p.begin, 10)
+	from := deltafifo.Begin{Time: p.beganAt}
+	if p.beginRevision != 0 {
+		from.ResourceVersion = strconv.FormatUint(p.beginRevision, 10)
 	}
 	from = in.newestSettledLocked(from, e.before)
 	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
@@ -77,4 +79,4 @@ func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltaf
 }
 
 // newestKnown returns the newest revision of the stream, on record or not.
-func (p *progress) newestKnown() uint64 { return max(p.position, p.onRecord) }
+func (p *progress) newestKnown() uint64 { return max(p.position, p.recordedRevision) }

@@ -53,13 +53,13 @@ func (c *Stream) Recall(r Recalled) {
 }
 
 // resumeLocked takes over a position on record.
-func resumeLocked(c *Stream, at uint64, r Recalled) {
+func resumeLocked(c *Stream, position uint64, r Recalled) {
 	c.history.unmatched = append(c.history.unmatched, c.all.rollbacks...)
-	since := c.all.now()
-	if !c.all.verified.IsZero() {
-		since = c.all.verified
+	beganAt := c.all.now()
+	if !c.all.verifiedUntil.IsZero() {
+		beganAt = c.all.verifiedUntil
 	}
-	c.progress.resume(at, since)
+	c.progress.resume(position, beganAt)
 	for _, rv := range r.Newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.progress.recall(revision)
@@ -93,7 +93,7 @@ func livingOnRecord(known *postgres.Known) (versions []servedVersion) {
 
 // recalledSampleLocked returns a sample of the newest living object on record. When it was served is not known.
 func recalledSampleLocked(c *Stream) *sample {
-	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), history: c.history.number}, listed: c.progress.position, recalled: true}
+	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), history: c.history.number}, listedRevision: c.progress.position, recalled: true}
 }
 
 // recallRollbackLocked notes that the recalled history is no more. The rollback is known, so streams that were

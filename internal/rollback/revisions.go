@@ -37,9 +37,9 @@ func (c *Stream) Saw(o *kube.Object, deleted bool) {
 func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.all.served = time.Now()
-	v.at = c.all.served
-	c.trust.window.served(v.revision)
+	c.all.servedAt = time.Now()
+	v.at = c.all.servedAt
+	c.trust.window.noteServed(v.revision)
 	if c.history.rolledBack { // A watch that has not ended yet may still serve versions of the old history.
 		return false, nil
 	}
@@ -71,8 +71,8 @@ func (c *Stream) Reached(resourceVersion string) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.all.served = time.Now()
-	c.progress.reach(position, c.all.served)
+	c.all.servedAt = time.Now()
+	c.progress.reach(position, c.all.servedAt)
 }
 
 // Watching notes that a watch was opened.
@@ -83,16 +83,16 @@ func (c *Stream) Watching(resourceVersion string) {
 	}
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.following.denied, c.following.opened = false, time.Now()
-	c.trust.window.opened(from)
+	c.following.denied, c.following.openedAt = false, time.Now()
+	c.trust.window.noteOpened(from)
 }
 
 // Closed notes that the watch has ended.
 func (c *Stream) Closed(err error) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.trust.window.closed(c.following.opened, c.all.served, err)
-	c.following.opened = time.Time{}
+	c.trust.window.noteClosed(c.following.openedAt, c.all.servedAt, err)
+	c.following.openedAt = time.Time{}
 }
 
 // Interrupted notes why the stream cannot be followed.

@@ -112,7 +112,7 @@ func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 func (r *Streams) noteGapsQueued() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.gapsQueued = r.now()
+	r.gapsQueuedAt = r.now()
 }
 
 // notify makes the reflector of the stream list.

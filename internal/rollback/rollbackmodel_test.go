@@ -29,13 +29,13 @@ import (
 // modelVersion is a version of some history.
 type modelVersion struct {
 	*kube.Object
-	stream     int
-	at         time.Time
-	generation int // how often its etcd had been put back before
-	deleted    bool
-	recorded   bool
-	observed   time.Time // when it was queued for the record
-	shown      bool      // a watch served it, or a list that is on record as a whole
+	stream        int
+	at            time.Time
+	historyNumber int // how often its etcd had been put back before
+	deleted       bool
+	recorded      bool
+	observed      time.Time // when it was queued for the record
+	shown         bool      // a watch served it, or a list that is on record as a whole
 }
 
 func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion); return n }
@@ -43,22 +43,22 @@ func (w *modelVersion) revision() int { n, _ := strconv.Atoi(w.ResourceVersion);
 // modelEtcd is an etcd with the API server's caches of it.
 type modelEtcd struct {
 	archive
-	all        []*modelVersion // of all histories
-	history    []*modelVersion // of the present history
-	saved      int             // how many of them the snapshot has
-	generation int
-	undone     [][]*modelVersion // the versions that each restore has undone
-	ahead      []bool            // for each restore, whether a stream was ahead of the snapshot
-	uids       int
+	all           []*modelVersion // of all histories
+	history       []*modelVersion // of the present history
+	saved         int             // how many of them the snapshot has
+	historyNumber int
+	undone        [][]*modelVersion // the versions that each restore has undone
+	ahead         []bool            // for each restore, whether a stream was ahead of the snapshot
+	uids          int
 }
 
 type modelGap struct {
-	from       int
-	since, to  time.Time
-	begins     int // the generation in which it begins
-	generation int // the generation in which it ends
-	cause      delta.Cause
-	open       bool
+	from         int
+	since, to    time.Time
+	beginHistory int // the number of the history in which it begins
+	endHistory   int // the number of the history in which it ends
+	cause        delta.Cause
+	open         bool
 }
 
 // modelStream is one stream: the server's part, the record's, and the recorder's.
@@ -154,14 +154,14 @@ func (s *modelStream) recall(m *model) {
 	unproven, last := []postgres.Version(nil), []postgres.Version(nil)
 	var newest []string
 	for _, row := range s.rows {
-		if row.generation != s.generationOnRecord() {
+		if row.historyNumber != s.historyOnRecord() {
 			continue
 		}
 		newest = append(newest, row.ResourceVersion)
 		v := postgres.Version{Namespace: "ns", Name: row.Name, UID: string(row.UID), ResourceVersion: row.ResourceVersion, Observed: row.observed}
 		switch {
 		case row.deleted:
-		case row.observed.Before(m.all.verified):
+		case row.observed.Before(m.all.verifiedUntil):
 			last = []postgres.Version{v}
 		default:
 			unproven, last = append(unproven, v), nil
@@ -183,11 +183,11 @@ func (s *modelStream) recall(m *model) {
 	s.at = s.position
 }
 
-// generationOnRecord returns the generation of the last rollback whose gap is closed.
-func (s *modelStream) generationOnRecord() (closed int) {
+// historyOnRecord returns the number of the history after the last rollback whose gap is closed.
+func (s *modelStream) historyOnRecord() (closed int) {
 	for _, g := range s.gaps {
 		if g.cause == delta.CauseHistoryReversed && !g.open {
-			closed = max(closed, g.generation)
+			closed = max(closed, g.endHistory)
 		}
 	}
 	return closed
@@ -217,7 +217,7 @@ func (m *model) write(s *modelStream, deletes bool) {
 	o, kept := m.version(s, uid), m.version(s, uid)
 	_, err := canonical.Transformer(nil)(o)
 	require.NoError(m.t, err)
-	w := &modelVersion{Object: o, stream: s.number, at: time.Now(), generation: e.generation, deleted: deletes}
+	w := &modelVersion{Object: o, stream: s.number, at: time.Now(), historyNumber: e.historyNumber, deleted: deletes}
 	m.entries[o] = w
 	e.all, e.history = append(e.all, w), append(e.history, w)
 	if s.object = w; deletes {
@@ -255,7 +255,7 @@ func (m *model) deliver(s *modelStream, most int) {
 			defer s.tracker.Reached(w.ResourceVersion)
 		}
 		s.tracker.Saw(w.Object, w.deleted)
-		if w.generation < s.etcd.generation && !slices.Contains(s.etcd.history, w) {
+		if w.historyNumber < s.etcd.historyNumber && !slices.Contains(s.etcd.history, w) {
 			m.undone = true
 		}
 	}
@@ -265,7 +265,7 @@ func (m *model) deliver(s *modelStream, most int) {
 // rollback would look like the first.
 func (m *model) restore(restarts bool) {
 	e := m.etcds[0]
-	if e.generation > 0 {
+	if e.historyNumber > 0 {
 		return
 	}
 	kept := e.history[:min(e.saved, len(e.history))]
@@ -286,7 +286,7 @@ func (m *model) restore(restarts bool) {
 	time.Sleep(2 * servingPause)
 	e.fails = nil
 	e.history, e.now = slices.Clone(kept), last
-	e.generation++
+	e.historyNumber++
 	for _, s := range m.streams {
 		if s.etcd != e {
 			continue
@@ -403,7 +403,7 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 	switch {
 	case marker == nil:
 	case marker.Kind == delta.Interrupted && s.openGap() == nil:
-		g := modelGap{from: s.position, since: s.positioned, begins: s.generationOnRecord(), open: true, cause: marker.Cause}
+		g := modelGap{from: s.position, since: s.positioned, beginHistory: s.historyOnRecord(), open: true, cause: marker.Cause}
 		if from, _ := strconv.Atoi(marker.FromRV); from != 0 && from < s.position {
 			g.from = from
 		}
@@ -413,12 +413,12 @@ func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker)
 		s.gaps = append(s.gaps, g)
 	case marker.Kind == delta.Replaced && s.openGap() != nil && marker.Cause.Ends(s.openGap().cause):
 		g := s.openGap()
-		g.open, g.to, g.generation = false, e.Observed, s.etcd.generation
+		g.open, g.to, g.endHistory = false, e.Observed, s.etcd.historyNumber
 	}
 }
 
-// settle runs the model until nothing changes any more.
-func (m *model) settle() {
+// finish runs the model until nothing changes any more.
+func (m *model) finish() {
 	m.restart()
 	for range 6 {
 		for _, s := range m.streams {
@@ -454,7 +454,7 @@ func (m *model) lost() string {
 			if w.stream != s.number || w.recorded || excused[w] || s.covers(w) {
 				continue
 			}
-			return fmt.Sprintf("stream %d: revision %d of generation %d, written at %s, is lost; gaps: %+v", s.number, w.revision(), w.generation, w.at, s.gaps)
+			return fmt.Sprintf("stream %d: revision %d of history %d, written at %s, is lost; gaps: %+v", s.number, w.revision(), w.historyNumber, w.at, s.gaps)
 		}
 	}
 	return ""
@@ -487,10 +487,10 @@ func (e *modelEtcd) repeated(w *modelVersion) bool {
 
 func (s *modelStream) covers(w *modelVersion) bool {
 	return slices.ContainsFunc(s.gaps, func(g modelGap) bool {
-		if g.generation < w.generation || w.at.After(g.to) {
+		if g.endHistory < w.historyNumber || w.at.After(g.to) {
 			return false
 		}
-		return !w.at.Before(g.since) || (w.generation < g.generation || w.generation == g.begins) && w.revision() > g.from
+		return !w.at.Before(g.since) || (w.historyNumber < g.endHistory || w.historyNumber == g.beginHistory) && w.revision() > g.from
 	})
 }
 
@@ -552,7 +552,7 @@ func TestEachVersionThatARollbackLosesLiesInAGap(t *testing.T) {
 			for _, s := range taken {
 				m.step(s)
 			}
-			m.settle()
+			m.finish()
 			lost = m.lost()
 		})
 		if lost != "" {

@@ -26,16 +26,16 @@ const (
 // at its revision.
 type sample struct {
 	observation
-	listed      uint64 // the resource version of its list; 0 if a watch served it
-	recalled    bool   // it comes from the record
-	pending     bool   // it waits for an answer
-	beforePause bool   // it was the newest version before a pause
-	refusals    int    // how often the server refused to say anything
-	turns       int    // how often it was checked, or its stream was unanswered
+	listedRevision uint64 // the resource version of its list; 0 if a watch served it
+	recalled       bool   // it comes from the record
+	pending        bool   // it waits for an answer
+	beforePause    bool   // it was the newest version before a pause
+	refusals       int    // how often the server refused to say anything
+	turns          int    // how often it was checked, or its stream was unanswered
 }
 
 // checkRevision returns the revision at which etcd is asked.
-func (s *sample) checkRevision() uint64 { return max(s.listed, s.revision) }
+func (s *sample) checkRevision() uint64 { return max(s.listedRevision, s.revision) }
 
 // withoutDoc returns the sample without the object.
 func (s *sample) withoutDoc() sample {

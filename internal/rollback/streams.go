@@ -22,17 +22,17 @@ type Streams struct {
 	mu      sync.Mutex // protects the fields below, and the fields of Stream that say so
 	streams []*Stream
 
-	identity   Identity
-	acting     sync.RWMutex // held while an event rolls streams back; taken before mu
-	grouping   *grouping
-	rollbacks  []pastRollback // rollbacks that this process found; protected by mu
-	record     func(ctx context.Context, proof string, gaps []Gap) error
-	served     time.Time        // when a stream was last served something; protected by mu
-	verified   time.Time        // as in Options
-	began      time.Time        // when this process began, by the record's clock
-	gapsQueued time.Time        // when the gaps of a rollback were last queued, or a list after it was complete, by the record's clock; protected by mu
-	now        func() time.Time // the record's clock
-	allAdded   <-chan struct{}  // closed when all streams are added that were served at the start
+	identity      Identity
+	acting        sync.RWMutex // held while an event rolls streams back; taken before mu
+	grouping      *grouping
+	rollbacks     []pastRollback // rollbacks that this process found; protected by mu
+	record        func(ctx context.Context, proof string, gaps []Gap) error
+	servedAt      time.Time        // when a stream was last served something; protected by mu
+	verifiedUntil time.Time        // as in Options
+	beganAt       time.Time        // when this process began, by the record's clock
+	gapsQueuedAt  time.Time        // when the gaps of a rollback were last queued, or a list after it was complete, by the record's clock; protected by mu
+	now           func() time.Time // the record's clock
+	allAdded      <-chan struct{}  // closed when all streams are added that were served at the start
 }
 
 // Stream is what the package knows of one stream: its revisions, and whether they are of the present history.
@@ -72,7 +72,7 @@ type Options struct {
 // New returns a Streams without any stream.
 func New(options Options) *Streams {
 	r := &Streams{
-		identity: options.Identity, now: options.Now, record: options.Record, verified: options.Verified,
+		identity: options.Identity, now: options.Now, record: options.Record, verifiedUntil: options.Verified,
 	}
 	r.grouping = newGrouping(r)
 	if r.identity == nil {
@@ -81,7 +81,7 @@ func New(options Options) *Streams {
 	if r.now == nil {
 		r.now = time.Now
 	}
-	r.began = r.now()
+	r.beganAt = r.now()
 	if r.record == nil {
 		r.record = func(context.Context, string, []Gap) error { return nil }
 	}

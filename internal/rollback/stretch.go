@@ -45,7 +45,7 @@ type stretch struct {
 }
 
 func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint64, error) {
-	if unclaimed, moved := s.unclaimedByBusier(); !wait && unclaimed > fewLooks && time.Since(moved) < busierLongWait {
+	if unclaimed, movedAt := s.unclaimedByBusier(); !wait && unclaimed > fewLooks && time.Since(movedAt) < busierLongWait {
 		return nil, errBusierBehind
 	}
 	if wait {
@@ -70,24 +70,24 @@ func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint
 
 // awaitBusier waits until no busier stream is about to claim revisions.
 func (s *stretch) awaitBusier(ctx context.Context) error {
-	began := time.Now()
+	beganAt := time.Now()
 	look := time.NewTicker(busierPoll)
 	defer look.Stop()
 	for {
 		limit := busierWait
-		unclaimed, moved := s.unclaimedByBusier()
+		unclaimed, movedAt := s.unclaimedByBusier()
 		switch {
 		case unclaimed == 0:
 			return nil
 		case unclaimed > fewLooks:
 			limit = busierLongWait
-			if moved.Before(began) {
-				moved = began
+			if movedAt.Before(beganAt) {
+				movedAt = beganAt
 			}
 		default:
-			moved = began
+			movedAt = beganAt
 		}
-		if time.Since(moved) >= limit || time.Since(began) >= busierLongestWait {
+		if time.Since(movedAt) >= limit || time.Since(beganAt) >= busierLongestWait {
 			return nil
 		}
 		select {
@@ -100,7 +100,7 @@ func (s *stretch) awaitBusier(ctx context.Context) error {
 
 // unclaimedByBusier returns how many revisions no stream has claimed, and when a busier stream last made progress.
 // If no busier stream is behind these revisions, it returns 0.
-func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
+func (s *stretch) unclaimedByBusier() (unclaimed int, movedAt time.Time) {
 	s.stream.all.mu.Lock()
 	defer s.stream.all.mu.Unlock()
 	busier, claimed := false, 0
@@ -109,15 +109,15 @@ func (s *stretch) unclaimedByBusier() (unclaimed int, moved time.Time) {
 		follows := other.progress.position >= s.to || other.following.accepted()
 		if other.following.canAsk() && !follows && busierLocked(other, s.stream) {
 			busier = true
-			if other.progress.moved.After(moved) {
-				moved = other.progress.moved
+			if other.progress.movedAt.After(movedAt) {
+				movedAt = other.progress.movedAt
 			}
 		}
 	}
 	if !busier || s.to <= s.from {
-		return 0, moved
+		return 0, movedAt
 	}
-	return max(0, int(min(s.to-s.from, math.MaxInt32))-claimed), moved
+	return max(0, int(min(s.to-s.from, math.MaxInt32))-claimed), movedAt
 }
 
 // busierLocked reports whether a stream has had more revisions than another. In this order, no two streams wait for

@@ -19,7 +19,7 @@ import (
 
 // trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
 type trust struct {
-	window     window        // how far back the server's cache can be watched
+	window     cacheWindow   // how far back the server's cache can be watched
 	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
 	undone     servedVersion // the version that was served and is no longer in etcd
 	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
@@ -27,7 +27,7 @@ type trust struct {
 
 // newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
 func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
-	c.trust.window.settle(c.following.opened)
+	c.trust.window.noteAccepted(c.following.openedAt)
 	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
 }
 
@@ -38,7 +38,7 @@ func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = c
 func (t *trust) listedLocked(afterRollback bool) {
 	t.cacheCheck, t.finder = nil, nil
 	if afterRollback {
-		t.window = window{openedFrom: t.window.openedFrom} // The watch may be open already.
+		t.window = cacheWindow{openedRevision: t.window.openedRevision} // The watch may be open already.
 	}
 }
 
@@ -54,17 +54,17 @@ const (
 // oldest.
 type historyRing struct {
 	versions []observation
-	newest   time.Time // when the newest of them was served
+	newestAt time.Time // when the newest of them was served
 }
 
 // wantsNext reports whether the ring takes the next version.
 func (r *historyRing) wantsNext() bool {
-	return len(r.versions) < ringLength/2 || time.Since(r.newest) >= ringEvery
+	return len(r.versions) < ringLength/2 || time.Since(r.newestAt) >= ringEvery
 }
 
 // add adds a version that was served just now.
 func (r *historyRing) add(o observation) {
-	r.newest, r.versions = o.at, shortened(append(r.versions, o))
+	r.newestAt, r.versions = o.at, shortened(append(r.versions, o))
 }
 
 // merge adds the versions of another ring.

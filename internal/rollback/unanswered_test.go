@@ -226,7 +226,7 @@ func TestACacheThatCannotBeComparedIsTrustedIfItBeganLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
-		c.trust.cacheCheck.watchableFrom = 48 // no revision of both histories can be watched from
+		c.trust.cacheCheck.acceptedRevision = 48 // no revision of both histories can be watched from
 		require.Error(t, truthful(t, c, "80", server.page()))
 		time.Sleep(comparedWithin)
 		require.ErrorContains(t, truthful(t, c, "80", server.page()), "no such lists")

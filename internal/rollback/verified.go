@@ -16,7 +16,7 @@ const maxPending = 10 * time.Minute
 func (r *Streams) noteVerified(e *etcd, before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.verified = before.Add(-settledAfter)
+	e.verifiedUntil = before.Add(-settledAfter)
 }
 
 // Verified returns the time up to which the newest version and the checked samples had an answer, and none proved a
@@ -28,7 +28,7 @@ func (r *Streams) Verified(observed time.Time) (until time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !observed.After(r.gapsQueued) {
+	if !observed.After(r.gapsQueuedAt) {
 		return until // The gaps of a rollback are not on record yet.
 	}
 	until = observed
@@ -46,15 +46,15 @@ func (c *Stream) verifiedLocked(otherwise time.Time) (until time.Time) {
 	switch {
 	case !c.history.certain():
 		return until // The gap of its rollback may not be on record yet.
-	case c.etcd.last.stream != nil:
-		until = c.etcd.verified
+	case c.etcd.newest.stream != nil:
+		until = c.etcd.verifiedUntil
 	default:
 		until = otherwise
 	}
 	for _, s := range slices.Concat(c.samples.pending.kept, c.samples.beforePause.kept) {
 		until = times.Earlier(until, s.recordTime)
 	}
-	if limit := c.all.now().Add(-maxPending); limit.After(c.all.began) {
+	if limit := c.all.now().Add(-maxPending); limit.After(c.all.beganAt) {
 		until = times.Later(until, limit)
 	}
 	return until

@@ -24,20 +24,20 @@ func TestARefusedWatchShowsAnotherCache(t *testing.T) {
 			c.Closed(err)
 		}
 		lasts("10", nil, time.Minute)
-		began := c.trust.window.watchableSince
+		began := c.trust.window.acceptedAt
 		lasts("20", nil, time.Minute)
-		require.EqualValues(t, 10, c.trust.window.watchableFrom)
-		require.Zero(t, c.trust.window.begunAfter)
+		require.EqualValues(t, 10, c.trust.window.acceptedRevision)
+		require.Zero(t, c.trust.window.earliestBeginAt)
 		lasts("30", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, time.Now(), c.trust.window.begunAfter)
-		require.EqualValues(t, 10, c.trust.window.watchableFrom, "the older revision is of the old cache")
+		require.Equal(t, time.Now(), c.trust.window.earliestBeginAt)
+		require.EqualValues(t, 10, c.trust.window.acceptedRevision, "the older revision is of the old cache")
 		lasts("35", nil, time.Minute)
-		require.EqualValues(t, 35, c.trust.window.watchableFrom)
-		require.True(t, c.trust.window.watchableSince.After(began))
-		begins := c.trust.window.begunAfter
+		require.EqualValues(t, 35, c.trust.window.acceptedRevision)
+		require.True(t, c.trust.window.acceptedAt.After(began))
+		begins := c.trust.window.earliestBeginAt
 		time.Sleep(2 * minWindow)
 		lasts("40", apierrors.NewResourceExpired("too old"), 0)
-		require.Equal(t, begins, c.trust.window.begunAfter, "the same cache may have dropped that revision")
+		require.Equal(t, begins, c.trust.window.earliestBeginAt, "the same cache may have dropped that revision")
 	})
 }
 
@@ -92,7 +92,7 @@ func TestASlowRefusalDoesNotCountAsAccepted(t *testing.T) {
 		c.Watching("30")
 		time.Sleep(2 * acceptedAfter)
 		c.Closed(apierrors.NewResourceExpired("too old"))
-		require.Zero(t, c.trust.window.watchableFrom)
+		require.Zero(t, c.trust.window.acceptedRevision)
 		require.True(t, c.trust.window.refused)
 	})
 }
@@ -172,8 +172,8 @@ func TestACutWatchEndedWhenAVersionWasLastServed(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			c.Watching("40")
 			c.Closed(apierrors.NewResourceExpired("too old"))
-			require.Equal(t, want, c.trust.window.begunAfter.Equal(servedAt), "cut off for %s before that was noticed", cut)
-			require.Equal(t, want, !c.trust.window.begunAfter.IsZero())
+			require.Equal(t, want, c.trust.window.earliestBeginAt.Equal(servedAt), "cut off for %s before that was noticed", cut)
+			require.Equal(t, want, !c.trust.window.earliestBeginAt.IsZero())
 		}
 	})
 }
