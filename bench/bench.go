@@ -122,7 +122,7 @@ func (b *bench) make(ctx context.Context) error {
 			return err
 		}
 		if i == 0 {
-			if err := c.settle(ctx); err != nil {
+			if err := c.keepUsual(ctx); err != nil {
 				return err
 			}
 		}

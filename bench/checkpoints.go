@@ -14,13 +14,13 @@ import (
 
 // A checkpoints makes the checkpoints of a record: one after the first lists, then one in each interval. A checkpoint comes
 // right after the delta that ends its interval, so that an instant is as far after its checkpoint in every record. The smallest
-// record has one more between every two, to compare intervals; settle puts those aside.
+// record has one more between every two, to compare intervals; keepUsual puts those aside.
 type checkpoints struct {
 	maker    *checkpoint.Maker
 	admin    *pgxpool.Pool
 	live     int64
 	interval int64
-	every    int64 // deltas: half an interval, and a whole one once they are settled
+	every    int64 // deltas: half an interval, and a whole one after keepUsual
 }
 
 func (b *bench) newCheckpoints(w *writer) *checkpoints {
@@ -44,8 +44,8 @@ func (c *checkpoints) after(ctx context.Context, seq int64) error {
 	return nil
 }
 
-// settle copies all checkpoints to the schema bench, and keeps only those that the recorder would have made.
-func (c *checkpoints) settle(ctx context.Context) error {
+// keepUsual copies all checkpoints to the schema bench, and keeps only those that the recorder would have made.
+func (c *checkpoints) keepUsual(ctx context.Context) error {
 	c.every = c.interval
 	for _, table := range []string{"checkpoints", "checkpoint_blocks"} {
 		if _, err := c.admin.Exec(ctx, `CREATE TABLE bench.`+table+` AS TABLE kuberewind.`+table); err != nil {

@@ -62,8 +62,8 @@ func (p *Position) Bookmark(version string) bool {
 	return true
 }
 
-// Settle notes that no more deletes of the newest version follow.
-func (p *Position) Settle() {
+// CompleteNewest notes that no more deletes of the newest version follow.
+func (p *Position) CompleteNewest() {
 	if p.Complete != "" {
 		p.Complete = p.Newest
 	}

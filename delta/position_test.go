@@ -10,7 +10,7 @@ import (
 )
 
 func TestAPositionMovesAsTheTableSays(t *testing.T) {
-	const event, deleted, bookmark, seen, settled = "event", "deleted", "bookmark", "seen", "settled"
+	const event, deleted, bookmark, seen, completed = "event", "deleted", "bookmark", "seen", "completed"
 	for name, test := range map[string]struct {
 		at       Position
 		by, to   string
@@ -28,8 +28,8 @@ func TestAPositionMovesAsTheTableSays(t *testing.T) {
 		"a bookmark of an earlier version":        {at: Position{"10", "12"}, by: bookmark, to: "11", want: Position{"10", "12"}, unchange: true},
 		"an event of an earlier version":          {at: At("10"), by: event, to: "9", want: At("10"), unchange: true},
 		"a delete of an earlier version":          {at: At("10"), by: deleted, to: "9", want: At("10"), unchange: true},
-		"a watch that was open for long enough":   {at: Position{"10", "12"}, by: settled, want: At("12")},
-		"one that completes nothing":              {at: Position{"", "12"}, by: settled, want: Position{"", "12"}},
+		"a watch that was open for long enough":   {at: Position{"10", "12"}, by: completed, want: At("12")},
+		"one that completes nothing":              {at: Position{"", "12"}, by: completed, want: Position{"", "12"}},
 		"an event while a list is under way":      {at: At("10"), by: seen, to: "12", want: Position{"10", "12"}},
 		"an event before the first list":          {by: event, to: "12", want: Position{"", "12"}},
 		"and the next":                            {at: Position{"", "12"}, by: event, to: "13", want: Position{"", "13"}},
@@ -54,8 +54,8 @@ func TestAPositionMovesAsTheTableSays(t *testing.T) {
 			moved = got.Bookmark(test.to)
 		case seen:
 			moved = got.See(test.to)
-		case settled:
-			got.Settle()
+		case completed:
+			got.CompleteNewest()
 		}
 		require.Equal(t, test.want, got, name)
 		require.Equal(t, !test.unchange, moved, name)
@@ -136,7 +136,7 @@ func TestPositionsOfAStreamHaveATotalOrder(t *testing.T) {
 			case 3:
 				at.See(version)
 			case 4:
-				at.Settle()
+				at.CompleteNewest()
 			}
 			all = append(all, at)
 		}

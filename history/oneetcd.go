@@ -154,7 +154,7 @@ type watcher struct {
 	seen    map[int32][]sighting
 	changed map[int32]bool    // streams of which a watch may have shown a change
 	against map[[2]int32]bool // pairs of streams whose numbers contradict each other
-	settled map[int32]uint64  // highest number of a stream that was seen at least watchSkew ago
+	earlier map[int32]uint64  // highest number of a stream that was seen at least watchSkew ago
 	recent  []sighting        // seen since then
 	numbers []uint64          // of recent
 }
@@ -178,10 +178,10 @@ func (w *watcher) watch(s sighting) {
 	w.seen[s.stream] = kept(w.seen[s.stream], s)
 	for len(w.recent) > 0 && s.at.Sub(w.recent[0].at) > watchSkew {
 		old := w.recent[0].stream
-		w.settled[old] = max(w.settled[old], w.numbers[0])
+		w.earlier[old] = max(w.earlier[old], w.numbers[0])
 		w.recent, w.numbers = w.recent[1:], w.numbers[1:]
 	}
-	for other, highest := range w.settled {
+	for other, highest := range w.earlier {
 		if highest > number && other != s.stream {
 			w.against[[2]int32{other, s.stream}] = true
 		}
@@ -203,7 +203,7 @@ func kept(seen []sighting, s sighting) []sighting {
 // sightings collects what lists and watches showed: the ends of each stream's lists, its position, and watch deltas from
 // the beginning and the end of a few days. It excludes everything before the server's history was last rolled back.
 func (f *etcdSurvey) sightings(ctx context.Context, streams []*Stream, gaps []Gap) (*watcher, error) {
-	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), settled: make(map[int32]uint64)}
+	w := &watcher{seen: make(map[int32][]sighting), changed: make(map[int32]bool), against: make(map[[2]int32]bool), earlier: make(map[int32]uint64)}
 	var since time.Time
 	for i := range gaps {
 		if gaps[i].Cause == delta.CauseHistoryReversed {

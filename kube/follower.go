@@ -98,8 +98,8 @@ var everything = schema.GroupResource{}
 
 const (
 	confirmAfter = 5 * time.Second
-	// settleAfter delays a discovery until a burst of APIService events has ended.
-	settleAfter = 200 * time.Millisecond
+	// debounce delays a discovery until a burst of APIService events has ended.
+	debounce = 200 * time.Millisecond
 	// incompleteAfter is the delay before a repeated discovery if an expected group is missing. It doubles from pass to
 	// pass.
 	incompleteAfter = time.Second
@@ -251,7 +251,7 @@ func (f *Follower) definitionChanged(before, after *extract[definition]) {
 func (f *Follower) serviceChanged(before, after *extract[service]) {
 	for _, e := range []*extract[service]{before, after} {
 		if e != nil && (e.value.origin != originDefinition || f.definitions.health.err() != nil) {
-			f.queue.AddAfter(everything, settleAfter)
+			f.queue.AddAfter(everything, debounce)
 			return
 		}
 	}

@@ -66,7 +66,7 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 		}
 	}
 	if r, ok := f.catalog.recorded[gr]; ok {
-		if settled, err := f.reconcileRecorded(ctx, r, v); err != nil || !settled {
+		if resolved, err := f.reconcileRecorded(ctx, r, v); err != nil || !resolved {
 			return err
 		}
 		delete(f.catalog.recorded, gr)
@@ -102,9 +102,9 @@ func (f *Follower) reconcile(ctx context.Context, gr schema.GroupResource) error
 	return f.change(ctx, current, want, v)
 }
 
-// reconcileRecorded reports to the handler if a resource of the earlier run is no longer served. It returns settled if the
+// reconcileRecorded reports to the handler if a resource of the earlier run is no longer served. It returns resolved if the
 // outcome is known. If another definition serves the resource now, lists will show the rest.
-func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (settled bool, err error) {
+func (f *Follower) reconcileRecorded(ctx context.Context, r Resource, v verdict) (resolved bool, err error) {
 	gr, at := r.GroupResource(), ""
 	switch {
 	case v == keep, v == unoffered && !f.unsure.confirmed(gr, v):

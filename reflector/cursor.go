@@ -10,9 +10,9 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// batchSettle is how long a stream must stay open after a delete to show that no more deletes of the same resource
+// batchTimeout is how long a stream must stay open after a delete to show that no more deletes of the same resource
 // version follow. The server sends them one right after the other.
-const batchSettle = 2 * time.Second
+const batchTimeout = 2 * time.Second
 
 // cursor is a place in a stream, with the deletes that a watch from there must skip. While the position is open, the
 // server sends the deletes of its newest resource version again.
@@ -82,7 +82,7 @@ func (c *cursor) began() { c.lastDelete = time.Time{} }
 
 // ended notes that a watch has ended, and that the reflector read it until now.
 func (c *cursor) ended(now time.Time) {
-	if !c.lastDelete.IsZero() && now.Sub(c.lastDelete) >= batchSettle {
-		c.Settle()
+	if !c.lastDelete.IsZero() && now.Sub(c.lastDelete) >= batchTimeout {
+		c.CompleteNewest()
 	}
 }

@@ -111,7 +111,7 @@ func TestAnIdleStreamCountsAsResumedAfterAWhile(t *testing.T) {
 		pass(17 * time.Second)
 		require.Len(t, s.watched(), 5)
 		require.Equal(t, []string{"interrupted forbidden"}, store.calls())
-		pass(settleAfter)
+		pass(worksAfter)
 		require.Equal(t, []string{"interrupted forbidden", "resumed"}, store.calls())
 	})
 }

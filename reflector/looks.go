@@ -49,8 +49,8 @@ func (c *recovery) report(complete bool) Recovery {
 	}
 }
 
-// settle delivers the changes at the points.
-func (c *recovery) settle(ctx context.Context) error {
+// deliverChanges delivers the changes at the points.
+func (c *recovery) deliverChanges(ctx context.Context) error {
 	if nothing, err := c.proved(ctx); nothing || err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestDeletesOfOneVersionDoNotStopAQuietStreamFromMoving(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
 		s.write(watch.Deleted, "a", "b")
 		s.elsewhere()
-		pass(defaultUnmarkedTimeout + settleAfter)
+		pass(defaultUnmarkedTimeout + worksAfter)
 		require.Equal(t, []string{"delete a@10", "delete b@10", "bookmark 11"}, store.calls())
 	})
 }
@@ -77,7 +77,7 @@ func TestAWatchThatMissesEventsIsOpenedAgain(t *testing.T) {
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
 		s.write(watch.Added, "b")
-		pass(2*defaultUnmarkedTimeout + settleAfter)
+		pass(2*defaultUnmarkedTimeout + worksAfter)
 		require.Equal(t, []string{"add b@10"}, store.calls())
 		require.Len(t, s.watched(), 2)
 	})
@@ -101,7 +101,7 @@ func TestNoLookFollowsARecoveryThatHasMovedAQuietStream(t *testing.T) {
 		s.elsewhere()
 		s.forget()
 		s.set(func() { away = false })
-		pass(2*backoffMax + 2*settleAfter)
+		pass(2*backoffMax + 2*worksAfter)
 		require.Contains(t, store.calls(), "bookmark 10")
 		_, askedSince := s.requests()
 		require.Equal(t, asked, askedSince)

@@ -50,7 +50,7 @@ func (r *recoverer) works() { r.revisions, r.failures = 0, 0 }
 // An API server can serve a watch only from the time when it first read the resource from etcd: its start, or the
 // creation of the resource's definition. Etcd knows more, and lists at exact resource versions show it (I3). A revision
 // of etcd is one write. So the recoverer skips revisions that are known to belong to other resources. If that is true
-// of all, it needs no list at an exact revision. It looks at the others (see recovery.settle).
+// of all, it needs no list at an exact revision. It looks at the others (see recovery.deliverChanges).
 //
 // After an error, the caller pauses and tries again. If the history is gone, or would cost too much, the position stays
 // at the last delivered version.
@@ -117,7 +117,7 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	defer release()
 	bounded, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
-	if err := c.settle(bounded); err != nil {
+	if err := c.deliverChanges(bounded); err != nil {
 		return err
 	}
 	return c.bringEnd()

@@ -16,9 +16,9 @@ import (
 const (
 	// shortWatch is client-go's bound for a watch that ended at once.
 	shortWatch = time.Second
-	// settleAfter is how long a watch must last without an error to count as working: a server reports 410 within a
+	// worksAfter is how long a watch must last without an error to count as working: a server reports 410 within a
 	// watch that it has accepted.
-	settleAfter = 5 * time.Second
+	worksAfter = 5 * time.Second
 	// freshPause is the longest pause before a new connection after a 410.
 	freshPause = 500 * time.Millisecond
 )
@@ -32,7 +32,7 @@ type openWatch struct {
 
 	asked  time.Time // when the request was made
 	heard  time.Time // when the last event was handled, or at first when the watch was opened
-	works  bool      // it has sent an event, or lasted for settleAfter
+	works  bool      // it has sent an event, or lasted for worksAfter
 	events int
 }
 
@@ -80,7 +80,7 @@ func (r *Reflector) watch(ctx context.Context, s *openWatch) (err error) {
 func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 	resync, stopResync := r.resyncs.timer()
 	defer func() { stopResync() }()
-	quiet := r.options.Clock.NewTimer(settleAfter)
+	quiet := r.options.Clock.NewTimer(worksAfter)
 	defer quiet.Stop()
 	s.heard = r.options.Clock.Now()
 	for {
@@ -166,8 +166,8 @@ func (r *Reflector) works(s *openWatch) error {
 // whenQuiet handles a watch that may have been quiet for too long, and returns when to check again.
 func (r *Reflector) whenQuiet(ctx context.Context, s *openWatch) (time.Duration, error) {
 	heard := r.options.Clock.Since(s.heard)
-	if heard < settleAfter {
-		return settleAfter - heard, nil
+	if heard < worksAfter {
+		return worksAfter - heard, nil
 	}
 	if err := r.works(s); err != nil {
 		return 0, err

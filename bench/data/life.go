@@ -135,7 +135,7 @@ func (c *cluster) addSet(a *app) {
 func (c *cluster) addPod(a *app) {
 	set := a.sets[len(a.sets)-1]
 	p := c.newPod(set, podRunning)
-	c.settle(p)
+	c.bind(p)
 	p.values[holeStarted], p.values[holeReady], p.values[holeUp] = c.schedule.clock(), "True", "true"
 	c.store.create(p)
 	a.pods = append(a.pods, p)
@@ -161,8 +161,8 @@ func (c *cluster) newPod(of *object, s stage) *object {
 	return p
 }
 
-// settle gives a Pod its place.
-func (c *cluster) settle(p *object) {
+// bind gives a Pod its node.
+func (c *cluster) bind(p *object) {
 	node := c.store.living[nodes][c.chance.random.IntN(len(c.store.living[nodes]))]
 	p.values[holeNode], p.values[holeHost], p.values[holeBound] = node.values[holeName], node.values[holeHost], c.schedule.clock()
 	p.values[holeIP], p.values[holeReadySince] = fmt.Sprintf("10.244.%d.%d", c.chance.random.IntN(250), c.chance.random.IntN(250)), c.schedule.clock()

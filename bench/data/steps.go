@@ -71,7 +71,7 @@ func (c *cluster) startPod(p *object, ready func(*object)) {
 		})
 	}
 	next(15*time.Millisecond, podScheduled, func() {
-		c.settle(p)
+		c.bind(p)
 		c.store.update(p)
 		c.reporter.report(p, "Scheduled", fmt.Sprintf("Successfully assigned %s/%s to %s", p.values[holeNamespace], p.values[holeName], p.values[holeNode]), "default-scheduler", "Normal")
 		next(250*time.Millisecond, podCreating, func() {

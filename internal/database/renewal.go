@@ -45,12 +45,12 @@ func (n *renewal) look(ctx context.Context) {
 		return
 	}
 	n.setOutdated(len(replaced) > 0)
-	settled := slices.Equal(replaced, n.seen)
+	stable := slices.Equal(replaced, n.seen)
 	n.seen = replaced
 	switch {
 	case len(replaced) == 0:
 		n.logged = ""
-	case settled && !slices.ContainsFunc(replaced, embedded.Replacement.Gone):
+	case stable && !slices.ContainsFunc(replaced, embedded.Replacement.Gone):
 		n.renew(ctx)
 	default:
 		n.once("replaced", func(log *slog.Logger) {

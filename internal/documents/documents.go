@@ -39,9 +39,9 @@ func NewFollower(log *slog.Logger) *Follower {
 // every is the interval of reads while no resource changes.
 const every = 10 * time.Minute
 
-// settle holds the pauses between reads after a change. A server publishes discovery and OpenAPI of a new definition some
+// pausesAfterChange holds the pauses between reads after a change. A server publishes discovery and OpenAPI of a new definition some
 // seconds after it serves the resource, one after the other.
-var settle = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
+var pausesAfterChange = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 20 * time.Second}
 
 // Run records discovery, version and OpenAPI if they changed. It reads them at the start, after resources come or go, and at
 // least every eleven minutes. If a server does not answer, Run logs it and retries later. The documents are not deltas, so
@@ -66,8 +66,8 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func pause(round int) time.Duration {
-	if round < len(settle) {
-		return settle[round]
+	if round < len(pausesAfterChange) {
+		return pausesAfterChange[round]
 	}
 	return every + rand.N(every/10)
 }

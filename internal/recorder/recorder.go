@@ -58,7 +58,7 @@ type Recorder struct {
 // progress is the progress of the start.
 type progress struct {
 	started   time.Time     // when the record was opened, by the clock of the record
-	recording chan struct{} // closed when all streams that discovery found at the start have settled
+	recording chan struct{} // closed when all streams that discovery found at the start have started
 	allOpen   chan struct{} // closed when all streams with living objects on record are open
 }
 
@@ -196,7 +196,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	return h.Wait()
 }
 
-// awaitStreams waits until all streams of the start have settled. Then the recorder is ready and logs "recording".
+// awaitStreams waits until all streams of the start have started. Then the recorder is ready and logs "recording".
 func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) {
 	select {
 	case <-announced:
@@ -209,7 +209,7 @@ func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) 
 			continue // Only the spool has entries of it: its resource is no longer served, or a rule excludes it now.
 		}
 		select {
-		case <-s.Settled():
+		case <-s.Started():
 		case <-ctx.Done():
 			return
 		}

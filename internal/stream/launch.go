@@ -159,7 +159,7 @@ func uncached(gr schema.GroupResource) bool {
 	return gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io")
 }
 
-// hooks returns hooks that keep the metrics of a run, and notice when the stream has settled.
+// hooks returns hooks that keep the metrics of a run, and notice when the stream has started.
 func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 	return reflector.Hooks{
 		Relist: func(cause delta.Cause) {
@@ -175,7 +175,7 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 			s.counters.up.Set(1)
 			s.etcd.Watching(resourceVersion)
 			if !run.listing.Load() {
-				s.settled.settle()
+				s.started.mark()
 			}
 		},
 		WatchClosed: func(err error) {

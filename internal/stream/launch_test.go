@@ -26,7 +26,7 @@ func bare(name string) *Stream {
 	resource := kube.Resource{Name: name}
 	return &Stream{
 		resource: resource, record: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
-		etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), settled: settled{closed: make(chan struct{})},
+		etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), started: started{closed: make(chan struct{})},
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 		decisions:   decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
 		counters:    newCounters(o.Metrics, resource.GroupResource()),
 		etcd:        o.Etcds.Add(rollback.Spec{Name: resource.String(), Record: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
-		settled:     settled{closed: make(chan struct{})},
+		started:     started{closed: make(chan struct{})},
 		standing:    standing{listedUnder: record.Filter()},
 		expiryCause: s.expiryCause(resource.GroupResource()),
 	}

@@ -175,7 +175,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	s.stream.etcd.Listed(resourceVersion)
 	s.run.listDetail = ""
 	s.run.listing.Store(false)
-	s.stream.settled.settle()
+	s.stream.started.mark()
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	}
 	s.stream.standing.interrupted = cause
 	s.stream.etcd.Interrupted(cause)
-	s.stream.settled.settle()
+	s.stream.started.mark()
 	return nil
 }
 

@@ -31,7 +31,7 @@ type Stream struct {
 	newest    []string // the newest revisions on record, until the first run
 	// leftover is the part of the stream that an earlier recorder left in the spool; nil if there is none.
 	leftover *spooling.Leftover
-	settled  settled
+	started  started
 
 	mu  sync.Mutex // protects the fields below
 	run *Run
@@ -55,17 +55,17 @@ type standing struct {
 	due lifecycle.Reason
 }
 
-// settled is closed when the stream follows the server for the first time, or has reported why it cannot.
-type settled struct {
+// started is closed when the stream follows the server for the first time, or has reported why it cannot.
+type started struct {
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (s *settled) settle() { s.once.Do(func() { close(s.closed) }) }
+func (s *started) mark() { s.once.Do(func() { close(s.closed) }) }
 
-// Settled returns a channel that is closed when the stream follows the server for the first time, or has reported why
+// Started returns a channel that is closed when the stream follows the server for the first time, or has reported why
 // it cannot.
-func (s *Stream) Settled() <-chan struct{} { return s.settled.closed }
+func (s *Stream) Started() <-chan struct{} { return s.started.closed }
 
 // Name implements schemacheck.Stream, spooling.Stream and sweep.Stream.
 func (s *Stream) Name() string { return s.resource.String() }

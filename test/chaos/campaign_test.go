@@ -19,17 +19,17 @@ import (
 // A campaign is one run of rounds of faults against one world.
 type campaign struct {
 	*world
-	ledger    *ledger
-	faults    []fault
-	refused   map[string]string
-	injected  map[string]int
-	started   time.Time
-	rounds    int
-	verdict   verdict
-	unsettled error   // why the last round did not settle
-	idle      []usage // usage after each round that ended with all streams followed
-	lagging   bool    // streams were not followed again when the round began
-	behind    int     // the most streams that were not followed after another round
+	ledger     *ledger
+	faults     []fault
+	refused    map[string]string
+	injected   map[string]int
+	started    time.Time
+	rounds     int
+	verdict    verdict
+	incomplete error   // why the record was not complete after the last round
+	idle       []usage // usage after each round that ended with all streams followed
+	lagging    bool    // streams were not followed again when the round began
+	behind     int     // the most streams that were not followed after another round
 }
 
 // TestCampaign checks I1 to I4 and I7: under all faults, each revision of etcd is one row, or inside a gap that was unavoidable.
@@ -107,7 +107,7 @@ func (c *campaign) round(t *testing.T) bool {
 	resume := c.load.pause()
 	defer resume()
 	quiet := time.Now()
-	c.verdict, c.unsettled = c.ledger.settle(t.Context(), c.world, c.mayRefuse(together))
+	c.verdict, c.incomplete = c.ledger.awaitComplete(t.Context(), c.world, c.mayRefuse(together))
 	over := time.Since(quiet)
 	u, behind := c.usage(t)
 	if behind == 0 {
@@ -115,7 +115,7 @@ func (c *campaign) round(t *testing.T) bool {
 	}
 	c.lagging = behind > 0
 	c.behind = max(c.behind, behind)
-	t.Logf("it lasted %.1f s, settled %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing",
+	t.Logf("it lasted %.1f s, the record was complete %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing",
 		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing))
 	return c.whole()
 }
@@ -140,7 +140,7 @@ func (c *campaign) inject(t *testing.T, together []fault) {
 
 func (c *campaign) whole() bool {
 	l := c.ledger
-	return c.unsettled == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken) == 0 &&
+	return c.incomplete == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken) == 0 &&
 		len(l.faults) == 0 && len(c.needless()) == 0
 }
 
@@ -156,8 +156,8 @@ func (c *campaign) needless() (found []gap) {
 // require fails the test if the record is wrong, and shows the details that are needed to find the cause.
 func (c *campaign) require(t *testing.T) {
 	t.Helper()
-	if c.unsettled != nil {
-		t.Errorf("the record is not whole after %s: %v", *patience, c.unsettled)
+	if c.incomplete != nil {
+		t.Errorf("the record is not whole after %s: %v", *patience, c.incomplete)
 	}
 	for i, s := range c.verdict.missing {
 		if i < 20 {

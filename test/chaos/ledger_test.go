@@ -28,7 +28,7 @@ type ledger struct {
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq whose write the oracle has not read
 	mistaken []row              // rows of writes that etcd has, as served by a stale cache with another previous object
-	owners   map[*state]int64   // verdict.owners of the last round that settled
+	owners   map[*state]int64   // verdict.owners of the last round whose record became complete
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 
 	writes, rows, twice, differing int
@@ -293,10 +293,10 @@ func (l *ledger) ended(g gap) bool {
 // the log says to restart the API server. A restart helps after the recorder has checked the old cache once.
 const untrustedFor = 30 * time.Second
 
-// settle waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
-// than -patience, the error says what is missing. If the gap of a rollback stays open, settle restarts the API
+// awaitComplete waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
+// than -patience, the error says what is missing. If the gap of a rollback stays open, awaitComplete restarts the API
 // server, but only with mayRestart.
-func (l *ledger) settle(ctx context.Context, w *world, mayRestart bool) (v verdict, err error) {
+func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)

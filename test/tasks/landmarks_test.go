@@ -22,7 +22,7 @@ const (
 
 var landmarks = []landmark{
 	{"{begin}", `SELECT ` + stamp + ` FROM kuberewind.deltas WHERE source = 'watch'`},
-	{"{settled}", `SELECT ` + stamp + ` FROM kuberewind.deltas WHERE kind = 'Certificate'`},
+	{"{installed}", `SELECT ` + stamp + ` FROM kuberewind.deltas WHERE kind = 'Certificate'`},
 	{"{broken}", image + `'registry.example/web:v2-broken'`},
 	{"{alert}", `SELECT ` + stamp + ` FROM kuberewind.changes WHERE kind = 'Deployment' AND name = 'web' AND new::text LIKE '%ProgressDeadlineExceeded%'`},
 	{"{undone}", image + `'registry.example/web:v1'`},

@@ -47,7 +47,7 @@ var shop = []task{
 	},
 	{
 		number: "4", asks: "What is different in the ConfigMap between two instants?",
-		replay: "diff cm/settings -n shop --from {settled} --to {alert}",
+		replay: "diff cm/settings -n shop --from {installed} --to {alert}",
 		want:   []string{"~ ConfigMap shop/settings", "data.color blue → green", `data.limit "10" → "20"`, "1 changed"},
 		most:   4,
 		code:   1,
@@ -97,7 +97,7 @@ var shop = []task{
 	},
 	{
 		number: "7", asks: "How did the bad rollout go?",
-		replay: "story deploy/web -n shop --since {settled} --until {cordoned} --verbose=false",
+		replay: "story deploy/web -n shop --since {installed} --until {cordoned} --verbose=false",
 		want: []string{
 			"Deployment web spec.replicas 3 → 5 [kubectl/scale]",
 			"Deployment web spec.template.spec.containers[web].image registry.example/web:v1 → registry.example/web:v2-broken [kubectl-set]",
@@ -110,7 +110,7 @@ var shop = []task{
 	},
 	{
 		number: "8", asks: "Was anything not recorded around the alert?",
-		replay: "coverage --since {settled} --until {cordoned} --fail-if-incomplete --incomplete",
+		replay: "coverage --since {installed} --until {cordoned} --fail-if-incomplete --incomplete",
 		want:   []string{"Complete: "},
 		most:   1,
 	},
@@ -121,7 +121,7 @@ var shop = []task{
 	},
 	{
 		number: "10", asks: "Which rights were granted and withdrawn, to whom?",
-		replay: "log rolebinding,clusterrolebinding -A --since {settled} --type Added,Deleted",
+		replay: "log rolebinding,clusterrolebinding -A --since {installed} --type Added,Deleted",
 		want: []string{
 			"Added RoleBinding billing/reader kubectl-create created: Role reader for User dave",
 			"Added ClusterRoleBinding dave-admin kubectl-create created: ClusterRole cluster-admin for User dave",
@@ -132,7 +132,7 @@ var shop = []task{
 	},
 	{
 		number: "11", asks: "Give me the shop as it was, to apply elsewhere.",
-		replay: "snapshot -n shop --at {settled} --for-apply",
+		replay: "snapshot -n shop --at {installed} --for-apply",
 		want:   []string{"kind: ConfigMap", "name: settings", "kind: Service", "name: web", "kind: Deployment", "name: checkout", "name: web", "kind: Certificate"},
 		never:  []string{"uid:", "managedFields:", "resourceVersion:", "correct-horse"},
 	},
@@ -147,7 +147,7 @@ var shop = []task{
 	},
 	{
 		number: "13", asks: "What is different in the whole cluster, without noise?",
-		replay: "diff -A --from {settled} --to {alert} -o stat",
+		replay: "diff -A --from {installed} --to {alert} -o stat",
 		want:   []string{"deployments.apps 0 0 2"},
 		code:   1,
 	},

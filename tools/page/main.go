@@ -35,15 +35,15 @@ func run(folder string, check bool) error {
 		return err
 	}
 	for name, text := range made {
-		if err := settle(filepath.Join(folder, "dist", name), text, check); err != nil {
+		if err := writeOrCompare(filepath.Join(folder, "dist", name), text, check); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle writes a file of the bundle, or compares it.
-func settle(path string, text []byte, check bool) error {
+// writeOrCompare writes a file of the bundle, or compares it.
+func writeOrCompare(path string, text []byte, check bool) error {
 	if !check {
 		return os.WriteFile(path, text, 0o644)
 	}

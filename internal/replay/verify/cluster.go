@@ -216,7 +216,7 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 		r.Text = fmt.Sprintf("decoding part of the list failed: %v", live.undecodable[0])
 		return r, nil
 	}
-	differences, reached, err := c.settle(ctx, s, live)
+	differences, reached, err := c.compareUntilReached(ctx, s, live)
 	switch {
 	case err != nil:
 		return r, err
@@ -240,9 +240,9 @@ func (c *comparer) compare(ctx context.Context, s *history.Stream) (clusterResou
 // comparesEvery is the interval of comparisons until the record reaches the list.
 const comparesEvery = time.Second
 
-// settle compares until the record equals the list, or reaches the list's resource version, or the time is over. If the end
+// compareUntilReached compares until the record equals the list, or reaches the list's resource version, or the time is over. If the end
 // of the record equals the list, that proves as much as the state at the list's version: then nothing changed in between.
-func (c *comparer) settle(ctx context.Context, s *history.Stream, live *listed) (differences []string, reached bool, err error) {
+func (c *comparer) compareUntilReached(ctx context.Context, s *history.Stream, live *listed) (differences []string, reached bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+time.Minute, errors.New("the comparison took too long"))
 	defer cancel()
 	deadline := time.NewTimer(c.timeout)

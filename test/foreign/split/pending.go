@@ -45,7 +45,7 @@ func (o *pending) await(ctx context.Context, record *history.Record, path string
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		left, err := o.settle(ctx, record, path)
+		left, err := o.removeMet(ctx, record, path)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -57,8 +57,8 @@ func (o *pending) await(ctx context.Context, record *history.Record, path string
 	}
 }
 
-// settle removes the expectations that the record meets, and returns the others.
-func (o *pending) settle(ctx context.Context, record *history.Record, path string) (left []expectation, err error) {
+// removeMet removes the expectations that the record meets, and returns the others.
+func (o *pending) removeMet(ctx context.Context, record *history.Record, path string) (left []expectation, err error) {
 	o.mu.Lock()
 	expected := slices.DeleteFunc(slices.Clone(o.expected), func(d expectation) bool { return !d.concerns(path) })
 	o.mu.Unlock()
