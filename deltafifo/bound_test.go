@@ -89,7 +89,7 @@ func TestWaitingCallsAreAdmittedInTheirOrder(t *testing.T) {
 			results = append(results, call(func() error { return f.Add(sized(fmt.Sprint("w", i), bytes)) }))
 			synctest.Wait()
 		}
-		pass(time.Second)
+		elapse(time.Second)
 		require.Len(t, next(t, q), 1)
 		q.Done(1)
 		require.NoError(t, <-results[0])
@@ -170,13 +170,13 @@ func TestStatsReportBlockedTimeAndTheAgeOfTheOldestEntry(t *testing.T) {
 		f := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 		other := q.FIFO(FIFOOptions{KeyFunction: nameOf})
 		require.NoError(t, f.Add(sized("a", 1000)))
-		pass(time.Second)
+		elapse(time.Second)
 		r1 := call(func() error { return f.Add(sized("b", 500)) })
 		synctest.Wait()
-		pass(time.Second)
+		elapse(time.Second)
 		r2 := call(func() error { return other.Add(sized("c", 500)) })
 		synctest.Wait()
-		pass(time.Second)
+		elapse(time.Second)
 		require.Equal(t, Stats{
 			Entries: 1, Bytes: 1000, MaxBytes: 1000, Waiting: 2, Blocked: 2 * time.Second, OldestAge: 3 * time.Second,
 		}, q.Stats())
@@ -184,7 +184,7 @@ func TestStatsReportBlockedTimeAndTheAgeOfTheOldestEntry(t *testing.T) {
 		q.Done(1)
 		require.NoError(t, <-r1)
 		require.NoError(t, <-r2)
-		pass(time.Second)
+		elapse(time.Second)
 		require.Equal(t, Stats{
 			Entries: 2, Bytes: 1000, MaxBytes: 1000, Blocked: 2 * time.Second, OldestAge: 3 * time.Second,
 		}, q.Stats())
@@ -198,15 +198,15 @@ func TestAStreamReportsHowLongItWasRecentlyBlocked(t *testing.T) {
 		require.NoError(t, f.Add(sized("a", 1000)))
 		for range 2 {
 			result := call(func() error { return f.Add(sized("a", 1000)) })
-			pass(3 * time.Second)
+			elapse(3 * time.Second)
 			next(t, q)
 			q.Done(1)
 			require.NoError(t, <-result)
-			pass(time.Minute)
+			elapse(time.Minute)
 		}
 		require.Equal(t, 6*time.Second, f.HeldBack())
 		require.Zero(t, other.HeldBack())
-		pass(5 * time.Minute)
+		elapse(5 * time.Minute)
 		require.Zero(t, f.HeldBack())
 	})
 }

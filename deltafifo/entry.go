@@ -16,7 +16,7 @@ type Entry struct {
 	// transformer. For a deletion that was inferred, or that the caller gave so, it is a
 	// cache.DeletedFinalStateUnknown.
 	Delta cache.Delta
-	// Source is empty for bookmarks and markers. An entry with a source and no delta passes over an event (FIFO.Pass).
+	// Source is empty for bookmarks and markers. An entry with a source and no delta passes over an event (FIFO.Skip).
 	Source delta.Source
 	// Observed is when the entry reached the queue, before any wait for room. It does not decrease in queue order.
 	Observed time.Time

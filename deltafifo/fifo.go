@@ -103,9 +103,9 @@ func (f *FIFO) Proved(resourceVersion string) error {
 	return nil
 }
 
-// Pass enqueues a move of the position past an event that the recorder excludes. Later events may have the same
+// Skip enqueues a move of the position past an event that the recorder excludes. Later events may have the same
 // resource version. The entry has delta.SourceWatch and no delta.
-func (f *FIFO) Pass(resourceVersion string) error {
+func (f *FIFO) Skip(resourceVersion string) error {
 	return f.events.moveTo(resourceVersion, delta.SourceWatch)
 }
 

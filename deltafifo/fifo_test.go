@@ -107,8 +107,8 @@ func TestDetachGetsTheValueOfAnEntryThatIsNotEnqueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var returned []any
 		_, f := newFIFO(Options{MaxBytes: 1}, FIFOOptions{Attach: func() any { return "decision" }, Detach: func(attached any) { returned = append(returned, attached) }})
-		require.NoError(t, f.Pass("1"))
-		result := call(func() error { return f.Pass("2") })
+		require.NoError(t, f.Skip("1"))
+		result := call(func() error { return f.Skip("2") })
 		synctest.Wait()
 		require.Empty(t, returned)
 		f.Close()

@@ -162,5 +162,5 @@ func callNext(ctx context.Context, q *Queue, maxItems int, maxBytes int64, linge
 	return result
 }
 
-// pass lets the clock of a synctest bubble advance.
-func pass(d time.Duration) { <-time.After(d) }
+// elapse lets the clock of a synctest bubble advance.
+func elapse(d time.Duration) { <-time.After(d) }

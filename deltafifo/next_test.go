@@ -100,9 +100,9 @@ func TestNextWaitsForAnEntryAndLingersForMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, f := newFIFO(Options{}, FIFOOptions{})
 		result := callNext(t.Context(), q, 10, 0, time.Second)
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.NoError(t, f.Add(obj("a", "u", "1")))
-		pass(time.Second - 1)
+		elapse(time.Second - 1)
 		require.NoError(t, f.Add(obj("a", "u", "2")))
 		synctest.Wait()
 		require.Empty(t, result)
@@ -117,7 +117,7 @@ func TestTheLingerCountsFromTheArrivalOfTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, f := newFIFO(Options{}, FIFOOptions{})
 		require.NoError(t, f.Add(obj("a", "u", "1")))
-		pass(900 * time.Millisecond)
+		elapse(900 * time.Millisecond)
 		require.Equal(t, 100*time.Millisecond, (<-callNext(t.Context(), q, 10, 0, time.Second)).after)
 	})
 }

@@ -235,7 +235,7 @@ func TestAMarkerSaysSinceWhenTheStreamWasIncomplete(t *testing.T) {
 		q, f := newFIFO(Options{}, FIFOOptions{})
 		start := time.Now()
 		require.NoError(t, f.Add(obj("a", "1", "5")))
-		pass(time.Second)
+		elapse(time.Second)
 		require.NoError(t, takeIn(f, "expired", "5", "9", []any{obj("a", "1", "5")}))
 		m := next(t, q)[1].Marker
 		require.Equal(t, start, m.FromTime)

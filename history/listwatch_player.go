@@ -177,7 +177,7 @@ func (p *Player) remove(m *member) {
 	p.wake()
 }
 
-// await waits until it is the turn of the member's event with this seq, and its time has come. The turn lasts until pass.
+// await waits until it is the turn of the member's event with this seq, and its time has come. The turn lasts until endTurn.
 func (p *Player) await(ctx context.Context, m *member, seq int64, at time.Time) error {
 	p.mu.Lock()
 	m.bound, m.waits = seq, true
@@ -199,8 +199,8 @@ func (p *Player) await(ctx context.Context, m *member, seq int64, at time.Time) 
 	return nil
 }
 
-// pass ends the turn: the member's next event has at least seq bound.
-func (p *Player) pass(m *member, bound int64) {
+// endTurn ends the turn: the member's next event has at least seq bound.
+func (p *Player) endTurn(m *member, bound int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m.bound = bound

@@ -194,7 +194,7 @@ func (w *recordWatch) version(ctx context.Context, v *Version) error {
 		return err
 	}
 	if kind == "" {
-		w.list.player.pass(w.member, v.Seq+1)
+		w.list.player.endTurn(w.member, v.Seq+1)
 		return nil
 	}
 	object, err := w.list.decode(doc)
@@ -208,7 +208,7 @@ func (w *recordWatch) version(ctx context.Context, v *Version) error {
 	if err := w.handOver(ctx, watch.Event{Type: kind, Object: object}); err != nil {
 		return err
 	}
-	w.list.player.pass(w.member, v.Seq+1)
+	w.list.player.endTurn(w.member, v.Seq+1)
 	return nil
 }
 
@@ -307,7 +307,7 @@ func (w *recordWatch) finish(ctx context.Context, until *edge) error {
 			}
 		}
 	}
-	w.list.player.pass(w.member, math.MaxInt64)
+	w.list.player.endTurn(w.member, math.MaxInt64)
 	w.list.finish()
 	return nil
 }

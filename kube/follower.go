@@ -89,8 +89,8 @@ type Follower struct {
 	catalog  *catalog
 	unsure   *sightings
 	misnamed []string // the names of the last warning
-	started  bool     // the first pass was made
-	waits    int      // consecutive passes in which an expected group was missing
+	started  bool     // the first discovery was made
+	waits    int      // consecutive discoveries in which an expected group was missing
 }
 
 // everything is the queue's key for a complete discovery.
@@ -100,8 +100,7 @@ const (
 	confirmAfter = 5 * time.Second
 	// debounce delays a discovery until a burst of APIService events has ended.
 	debounce = 200 * time.Millisecond
-	// incompleteAfter is the delay before a repeated discovery if an expected group is missing. It doubles from pass to
-	// pass.
+	// incompleteAfter is the delay before a repeated discovery if an expected group is missing. It doubles each time.
 	incompleteAfter = time.Second
 	// retryBase and retryCap bound the delay between tries of one resource.
 	retryBase = 20 * time.Millisecond
@@ -224,8 +223,8 @@ func (f *Follower) process(ctx context.Context, key schema.GroupResource) error 
 		return nil
 	case <-f.ready:
 	default:
-		// Until the definitions are known, every resource with a definition would look as if it were gone. The first pass
-		// handles all resources.
+		// Until the definitions are known, every resource with a definition would look as if it were gone. The first
+		// discovery handles all resources.
 		return nil
 	}
 	switch {

@@ -17,7 +17,7 @@ func (f *Follower) rediscover(ctx context.Context) error {
 	f.catalog.failUndiscovered(d)
 	f.warnOfMisnamed(d.Misnamed)
 	f.catalog.seen, f.started = d, true
-	f.unsure.pass++
+	f.unsure.round++
 	for _, gr := range f.catalog.candidates(f.unsure) {
 		if err := f.reconcile(ctx, gr); err != nil {
 			f.options.Log.Warn("resource discovery failed; will retry", "resource", gr.String(), "error", err)
@@ -25,7 +25,7 @@ func (f *Follower) rediscover(ctx context.Context) error {
 		}
 	}
 	f.options.OnDiscovery(ctx, d)
-	if f.unsure.pass == 1 {
+	if f.unsure.round == 1 {
 		close(f.synced)
 	}
 	f.schedule()

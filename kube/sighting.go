@@ -5,12 +5,12 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 // sighting is a verdict that a later discovery must confirm.
 type sighting struct {
 	verdict verdict
-	pass    int // the first discovery with this verdict
+	round   int // the first discovery with this verdict
 }
 
 // sightings are the verdicts that the next discovery must confirm.
 type sightings struct {
-	pass  int // number of the last complete discovery
+	round int // number of the last complete discovery
 	first map[schema.GroupResource]sighting
 }
 
@@ -22,8 +22,8 @@ func (s *sightings) forget(gr schema.GroupResource) { delete(s.first, gr) }
 func (s *sightings) confirmed(gr schema.GroupResource, v verdict) bool {
 	first, ok := s.first[gr]
 	if !ok || first.verdict != v {
-		s.first[gr] = sighting{v, s.pass}
+		s.first[gr] = sighting{v, s.round}
 		return false
 	}
-	return s.pass > first.pass
+	return s.round > first.round
 }

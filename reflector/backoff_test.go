@@ -26,12 +26,12 @@ func TestAfterAWorkingWatchTheNextFailureHasTheFirstPause(t *testing.T) {
 		}
 		backoff := &wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: time.Minute}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "2", Backoff: backoff}))
-		pass(10 * time.Second)
+		elapse(10 * time.Second)
 		s.set(func() { working = true })
-		pass(20 * time.Second)
+		elapse(20 * time.Second)
 		s.set(func() { working, tries = false, nil })
 		s.write(watch.Modified, "a") // and the watch ends
-		pass(2 * time.Second)
+		elapse(2 * time.Second)
 		s.set(func() {
 			require.Len(t, tries, 2)
 			require.Equal(t, time.Second, tries[1].Sub(tries[0]))

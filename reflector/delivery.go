@@ -24,7 +24,7 @@ func (d *delivery) watched(event watch.Event, seen sighting) error {
 	if err := d.out.deliver(event, seen.rv); err != nil {
 		return err
 	}
-	moved := d.place.pass(seen)
+	moved := d.place.advance(seen)
 	if delta.Resumable(seen.rv) {
 		d.out.updateResourceVersion(d.place.at.Newest)
 	}
@@ -53,7 +53,7 @@ func (d *delivery) recovered(event watch.Event) error {
 	if err := deliver(event, seen.rv); err != nil {
 		return err
 	}
-	if d.place.pass(seen) {
+	if d.place.advance(seen) {
 		d.quiet.moved()
 	}
 	d.out.updateResourceVersion(d.place.at.Newest)

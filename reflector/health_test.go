@@ -41,12 +41,12 @@ func TestARefusedListIsAnInterruptionThatAFirstListEnds(t *testing.T) {
 				}
 				start(t, NewReflector(s, &v1.Pod{}, store, 0))
 				require.Equal(t, []string{"interrupted " + cause}, store.calls())
-				pass(time.Hour)
+				elapse(time.Hour)
 				_, lists := s.requests()
 				require.Less(t, lists, 65, "asked slowly")
 				require.Greater(t, lists, 30, "but asked")
 				s.set(func() { denied = false })
-				pass(2 * time.Minute)
+				elapse(2 * time.Minute)
 				require.Equal(t, []string{"interrupted " + cause, "begin first_list", "page", "end 9"}, store.calls())
 			})
 		})
@@ -67,10 +67,10 @@ func TestARefusedWatchThatIsAllowedAgainHasLostNothing(t *testing.T) {
 				}
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
 				s.write(watch.Added, "a")
-				pass(10 * time.Minute)
+				elapse(10 * time.Minute)
 				require.Equal(t, []string{"interrupted " + cause}, store.calls())
 				s.set(func() { denied = false })
-				pass(2 * time.Minute)
+				elapse(2 * time.Minute)
 				require.Equal(t, []string{"interrupted " + cause, "resumed", "add a@10"}, store.calls())
 				require.Empty(t, s.listed())
 			})
@@ -96,7 +96,7 @@ func TestARefusalThatPassesWithinSecondsIsNoInterruption(t *testing.T) {
 				s.onWatch = plans(refusing, away, away, away, refusing, refusing, refusing)
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 				s.write(watch.Added, "a")
-				pass(time.Minute)
+				elapse(time.Minute)
 				require.Equal(t, []string{"add a@10"}, store.calls())
 			})
 		})
@@ -108,10 +108,10 @@ func TestAnIdleStreamCountsAsResumedAfterAWhile(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onWatch = plans(forbiddenFourTimes()...)
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
-		pass(17 * time.Second)
+		elapse(17 * time.Second)
 		require.Len(t, s.watched(), 5)
 		require.Equal(t, []string{"interrupted forbidden"}, store.calls())
-		pass(worksAfter)
+		elapse(worksAfter)
 		require.Equal(t, []string{"interrupted forbidden", "resumed"}, store.calls())
 	})
 }
@@ -123,7 +123,7 @@ func TestAHistoryThatExpiredDuringARefusalIsListedWithTheRefusal(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
 		s.forget()
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"interrupted forbidden", "begin forbidden from 9", "page a@10", "end 10"}, store.calls())
 		require.Contains(t, store.find("begin").detail, "too old resource version")
 	})
@@ -140,13 +140,13 @@ func TestAServerThatIsUnreachableForAWhileIsAnInterruption(t *testing.T) {
 			return watchPlan{}
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-		pass(unreachableAfter - time.Second)
+		elapse(unreachableAfter - time.Second)
 		require.Empty(t, store.calls(), "a hiccup is not reported")
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
 		s.set(func() { down = false })
 		s.write(watch.Added, "a")
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"interrupted unreachable", "resumed", "add a@10"}, store.calls())
 	})
 }
@@ -157,11 +157,11 @@ func TestARefusalReplacesAnOutageAsCauseAndNotViceVersa(t *testing.T) {
 		answer := refused()
 		s.onWatch = func(metav1.ListOptions) watchPlan { return watchPlan{refuse: answer} }
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-		pass(5 * time.Minute)
+		elapse(5 * time.Minute)
 		s.set(func() { answer = forbidden() })
-		pass(5 * time.Minute)
+		elapse(5 * time.Minute)
 		s.set(func() { answer = refused() })
-		pass(5 * time.Minute)
+		elapse(5 * time.Minute)
 		require.Equal(t, []string{"interrupted unreachable", "interrupted forbidden"}, store.calls())
 	})
 }
@@ -179,7 +179,7 @@ func TestAnInterruptionThatTheStoreRejectsIsRepeated(t *testing.T) {
 			}}
 			s.onWatch = plans(append(forbiddenFourTimes(), watchPlan{refuse: forbidden()})...)
 			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
-			pass(5 * time.Minute)
+			elapse(5 * time.Minute)
 			require.Equal(t, []string{"interrupted forbidden", "resumed"}, store.calls())
 		})
 	}
@@ -191,7 +191,7 @@ func TestAStreamThatFailsAgainAfterItHasWorkedIsInterruptedAgain(t *testing.T) {
 		s.onWatch = plans(slices.Concat(forbiddenFourTimes(), []watchPlan{{cutAfter: 1}}, forbiddenFourTimes())...)
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
-		pass(time.Minute)
+		elapse(time.Minute)
 		s.write(watch.Added, "b")
 		synctest.Wait()
 		require.Equal(t, []string{"interrupted forbidden", "resumed", "add a@10",
@@ -216,7 +216,7 @@ func TestAnEarlierInterruptionIsTakenBackWhenTheStreamGoesOn(t *testing.T) {
 				options.Interrupted = delta.CauseNotFound
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, options))
 				s.write(watch.Added, "a")
-				pass(time.Minute)
+				elapse(time.Minute)
 				require.Equal(t, []string{"resumed", "add a@10"}, store.calls())
 			})
 		})

@@ -96,7 +96,7 @@ func TestAWatchThatEndsDuringAListIsOpenedAgainAtItsEnd(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{PageSize: 2}))
 		for _, name := range []string{"d", "e", "f", "g"} {
 			s.write(watch.Added, name)
-			pass(3 * lookaheadPause)
+			elapse(3 * lookaheadPause)
 		}
 		watches, _ := s.requests()
 		require.Equal(t, []string{"3", "5", "5", "6"}, watches)
@@ -189,7 +189,7 @@ func TestAStoreErrorInAListAbortsItAndDoesNotMoveThePosition(t *testing.T) {
 				r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{PageSize: 2})
 				start(t, r)
 				require.Empty(t, r.LastSyncResourceVersion())
-				pass(time.Minute)
+				elapse(time.Minute)
 				require.Equal(t, method != "begin", store.find("abort").method == "abort")
 				require.Equal(t, "3", r.LastSyncResourceVersion())
 				calls := store.calls()
@@ -267,7 +267,7 @@ func TestAListWithoutAResourceVersionIsAnInterruption(t *testing.T) {
 				return podList(rv, "", pod("a", "")), nil
 			}}
 			start(t, NewReflector(lw, &v1.Pod{}, store, 0))
-			pass(5 * time.Minute)
+			elapse(5 * time.Minute)
 			require.Equal(t, []string{"interrupted undecodable"}, store.calls())
 			require.Contains(t, store.find("interrupted").detail, "this resource cannot be recorded")
 		})
@@ -328,7 +328,7 @@ func TestAListThatFailsIsRetriedFromItsFirstPage(t *testing.T) {
 			return nil
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{PageSize: 2}))
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"begin first_list", "page a@1 b@2", "abort",
 			"begin first_list", "page a@1 b@2", "page c@3", "end 3"}, store.calls())
 	})
@@ -348,7 +348,7 @@ func TestAWatchThatKeepsEndingDuringAListIsNotOpenedInABusyLoop(t *testing.T) {
 		}
 		s.onWatch = func(metav1.ListOptions) watchPlan { return watchPlan{immediate: true} }
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{PageSize: 2}))
-		pass(20 * lookaheadPause)
+		elapse(20 * lookaheadPause)
 		require.LessOrEqual(t, len(s.watched()), 21)
 		require.GreaterOrEqual(t, len(s.watched()), 10)
 		close(atPage)
@@ -372,7 +372,7 @@ func TestARejectedListIsNoEvidenceAboutAPlace(t *testing.T) {
 		s, store := newServer(9), &ledger{}
 		s.onList = func(metav1.ListOptions) error { return apierrors.NewBadRequest("no") }
 		start(t, NewReflector(s, &v1.Pod{}, store, 0))
-		pass(time.Hour)
+		elapse(time.Hour)
 		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
 		require.Contains(t, store.find("interrupted").detail, "list *v1.Pod: no")
 	})

@@ -17,8 +17,8 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// pass lets time pass, and waits until everything that is due has happened.
-func pass(d time.Duration) {
+// elapse lets time pass, and waits until everything that is due has happened.
+func elapse(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }

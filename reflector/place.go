@@ -45,8 +45,8 @@ func (p *place) newest() string {
 // repeats reports whether the stream has seen the event already.
 func (p *place) repeats(seen sighting) bool { return p.at.repeats(seen, p.clock.Now()) }
 
-// pass moves the place past an event that the store has accepted (I1), and reports whether it has moved.
-func (p *place) pass(seen sighting) bool {
+// advance moves the place past an event that the store has accepted (I1), and reports whether it has moved.
+func (p *place) advance(seen sighting) bool {
 	p.provisional = false
 	moved := p.at.saw(seen, p.clock.Now())
 	if moved {

@@ -32,7 +32,7 @@ func TestAPoisonedPlaceIsListedPastOnlyAfterIdenticalFailures(t *testing.T) {
 					return watchPlan{}
 				}
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-				pass(10 * time.Minute)
+				elapse(10 * time.Minute)
 				require.Equal(t, []string{"begin undecodable from 9", "page a@10", "end 10"}, store.calls())
 				require.Contains(t, store.find("begin").detail, "failed 5 times in the same way")
 				watches, _ := s.requests()
@@ -55,9 +55,9 @@ func TestAnIllServerDoesNotCostTheHistory(t *testing.T) {
 			return watchPlan{}
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		s.set(func() { ill = false })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		calls := store.calls()
 		require.Equal(t, []string{"interrupted undecodable", "resumed", "add a@10"}, calls[len(calls)-3:])
 		require.NotContains(t, calls, "begin undecodable from 9")
@@ -81,14 +81,14 @@ func TestAHiccupDoesNotCountAsAPassedPlace(t *testing.T) {
 			return watchPlan{cutAfter: 1}
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		s.set(func() { ill = false })
-		pass(2 * time.Hour)
+		elapse(2 * time.Hour)
 		before := store.calls()
 		require.Equal(t, []string{"interrupted undecodable", "resumed", "add a@10"}, before[len(before)-3:])
 		s.set(func() { away = 2 })
 		s.write(watch.Added, "b")
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Zero(t, away, "it was refused")
 		require.Equal(t, append(before, "add b@11"), store.calls())
 	})
@@ -117,7 +117,7 @@ func TestAListThatHasBegunIsListedToItsEnd(t *testing.T) {
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"})
 		r.WatchListPageSize = 2
 		start(t, r)
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		calls := store.calls()
 		require.Contains(t, calls, "abort")
 		require.Equal(t, []string{"page a@10 b@11", "page c@12", "end 12"}, calls[len(calls)-3:])
@@ -171,7 +171,7 @@ func TestFailuresAtDifferentPlacesOrFarApartDoNotAddUp(t *testing.T) {
 			s.onWatch = plans(bad, bad, bad, watchPlan{cutAfter: 1}, bad, bad, bad)
 			s.write(watch.Added, "a")
 			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-			pass(30 * time.Minute)
+			elapse(30 * time.Minute)
 			require.Empty(t, s.listed())
 			require.Len(t, s.watched()[:8], 8)
 		})
@@ -182,7 +182,7 @@ func TestFailuresAtDifferentPlacesOrFarApartDoNotAddUp(t *testing.T) {
 			s.onWatch = plans(bad, bad, bad, watchPlan{}, bad, bad, bad)
 			start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{},
 				Options{ResourceVersion: "9", MinWatchTimeout: 20 * time.Minute}))
-			pass(2 * time.Hour)
+			elapse(2 * time.Hour)
 			require.Empty(t, s.listed())
 			require.GreaterOrEqual(t, len(s.watched()), 8)
 		})

@@ -74,7 +74,7 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 		return false, err
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case c.mayPass(err):
+	case c.mayRetry(err):
 		r.failures++
 		if c.versions > 0 {
 			// The next attempt need not deliver these versions again: this is progress.
@@ -88,8 +88,8 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 	return false, nil
 }
 
-// mayPass reports whether another attempt may succeed.
-func (c *recovery) mayPass(err error) bool {
+// mayRetry reports whether another attempt may succeed.
+func (c *recovery) mayRetry(err error) bool {
 	var lasting *unrecoverable
 	if errors.As(err, &lasting) || isExpired(err) || c.r.failures >= recoverTries {
 		return false

@@ -127,7 +127,7 @@ func TestARecoveryWaitsForAServerThatIsStillStarting(t *testing.T) {
 			return nil
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 20}))
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"add a@10", "bookmark 10"}, store.calls())
 	})
 }
@@ -190,7 +190,7 @@ func TestARecoveryGoesOnWhileEachAttemptFindsSomething(t *testing.T) {
 			return nil
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		require.Greater(t, attempts, recoverTries+1, "otherwise the test proves nothing")
 		require.Len(t, store.calls(), writes+1)
 		require.NotContains(t, store.calls(), "begin expired from 9")
@@ -224,7 +224,7 @@ func TestALargeHistoryIsRecoveredInSeveralAttempts(t *testing.T) {
 		s.forget()
 		h := &heavy{s, strings.Repeat("x", 60<<20)}
 		start(t, NewReflectorWithOptions(h, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 100}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		require.Len(t, store.calls(), 21)
 		require.Equal(t, "bookmark 29", store.calls()[20])
 		require.NotContains(t, strings.Join(store.calls(), " "), "begin")

@@ -184,7 +184,7 @@ func TestAStoreErrorNeverMovesThePosition(t *testing.T) {
 				s.write(watch.Deleted, "a")
 				s.elsewhere()
 				s.bookmark()
-				pass(time.Minute)
+				elapse(time.Minute)
 				require.Equal(t, []string{"add a@10", "update a@11", "delete a@12", "bookmark 13"}, store.calls())
 				require.Equal(t, "13", r.LastSyncResourceVersion())
 				require.Empty(t, s.listed(), "an error of the store must not cost history")
@@ -213,7 +213,7 @@ func TestAStoreThatBlocksAlsoBlocksTheStream(t *testing.T) {
 		start(t, r)
 		s.write(watch.Added, "a")
 		s.write(watch.Added, "b")
-		pass(time.Hour)
+		elapse(time.Hour)
 		require.Empty(t, store.calls())
 		require.Equal(t, "9", r.LastSyncResourceVersion())
 		close(room)
@@ -228,7 +228,7 @@ func TestResyncComesByPeriodUnlessDeclined(t *testing.T) {
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", ResyncPeriod: time.Minute})
 		r.ShouldResync = func() bool { asked++; return asked%2 == 0 }
 		start(t, r)
-		pass(4*time.Minute + time.Second)
+		elapse(4*time.Minute + time.Second)
 		require.Equal(t, []string{"resync", "resync"}, store.calls())
 		require.Equal(t, 4, asked)
 	})
@@ -272,7 +272,7 @@ func TestRefusedConnectionsAreRetriedAtTheSamePlaceByTheGivenBackoff(t *testing.
 			ResourceVersion: "9",
 			Backoff:         &wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Steps: 100, Cap: 100 * time.Millisecond},
 		}))
-		pass(time.Second)
+		elapse(time.Second)
 		require.Equal(t, []string{"add a@10"}, store.calls())
 		watches, lists := s.requests()
 		require.Equal(t, []string{"9", "9", "9", "9", "9", "9"}, watches)
@@ -301,12 +301,12 @@ func TestAServerThatReturnsIsAskedAtOnceAndThenAgainSoon(t *testing.T) {
 				return nil
 			},
 		}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		before := len(s.watched())
 		close(returned)
-		pass(returnSpread)
+		elapse(returnSpread)
 		require.Greater(t, len(s.watched()), before)
-		pass(10 * time.Second)
+		elapse(10 * time.Second)
 		require.Contains(t, store.calls(), "add a@10")
 	})
 }
@@ -317,7 +317,7 @@ func TestReconnectsDoNotDelayTheResync(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
 			ResourceVersion: "9", ResyncPeriod: 10 * time.Minute, MinWatchTimeout: time.Minute,
 		}))
-		pass(31 * time.Minute)
+		elapse(31 * time.Minute)
 		require.Equal(t, []string{"resync", "resync", "resync"}, store.calls())
 		require.Greater(t, len(s.watched()), 10)
 	})

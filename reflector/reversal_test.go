@@ -62,11 +62,11 @@ func TestTheHistoryIsCheckedBeforeEachWatch(t *testing.T) {
 		require.Equal(t, []string{"interrupted history_reversed"}, store.calls(), "at once, and nothing of a stale list")
 		require.Equal(t, "it is younger", store.find("interrupted").detail)
 		require.Empty(t, s.watched(), "a watch from there would be in another history")
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Len(t, store.calls(), 1)
 
 		h.set(func() { h.stale, h.proof = nil, "" })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}, store.calls())
 		require.Contains(t, store.find("begin").detail, "it is younger")
 		h.set(func() { require.Positive(t, h.shown) })
@@ -78,11 +78,11 @@ func TestWithoutAnAnswerAboutTheHistoryNothingIsWatched(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{failed: errors.New("no answer")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h}))
-		pass(unreachableAfter + time.Minute) // attempts are up to half a minute apart
+		elapse(unreachableAfter + time.Minute) // attempts are up to half a minute apart
 		require.Empty(t, s.watched())
 		require.Equal(t, []string{"interrupted unreachable"}, store.calls())
 		h.set(func() { h.failed = nil })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Len(t, s.watched(), 1)
 		require.Empty(t, s.listed())
 		require.Equal(t, []string{"interrupted unreachable", "resumed"}, store.calls())
@@ -102,7 +102,7 @@ func TestAReversedStreamClosesItsOpenWatchOnce(t *testing.T) {
 		require.Equal(t, want, store.calls())
 		s.write(watch.Modified, "a")
 		synctest.Wait()
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, append(want, "update a@3"), store.calls())
 		require.Equal(t, 1, s.count(&s.open))
 	})
@@ -122,7 +122,7 @@ func TestAnotherHistoryIsNotTakenForAnExpiredOne(t *testing.T) {
 			return "it is another" // by the time that the watch is refused
 		}, new(int)}, RecoverRevisions: 100})
 		start(t, r)
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 7"}, store.calls())
 	})
 }
@@ -159,7 +159,7 @@ func TestAStreamIsListedAtTheVersionOfOtherStreams(t *testing.T) {
 				s, store, h := withPods(3), &ledger{}, &historian{proof: "it is younger", at: test.at}
 				s.compacted = 2
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h, PageSize: 2}))
-				pass(10 * time.Second)
+				elapse(10 * time.Second)
 				require.Equal(t, "interrupted history_reversed", store.calls()[0])
 				var pages []string
 				for _, call := range store.calls()[1:] {
@@ -179,10 +179,10 @@ func TestAStreamThatWasReversedBeforeRejectsAStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{stale: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: delta.CauseHistoryReversed, History: h}))
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.NotContains(t, store.calls(), "end 2")
 		h.set(func() { h.stale = nil })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Contains(t, store.calls(), "end 2")
 	})
 }
@@ -192,10 +192,10 @@ func TestAStaleFirstListIsRejected(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{stale: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{History: h}))
-		pass(20 * time.Second)
+		elapse(20 * time.Second)
 		require.Empty(t, store.calls())
 		h.set(func() { h.stale = nil })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Equal(t, []string{"begin first_list", "page a@1 b@2", "end 2"}, store.calls())
 	})
 }
@@ -213,15 +213,15 @@ func TestAStreamThatIsReversedAtTheGateRejectsAStaleList(t *testing.T) {
 		}})
 		s.forget()
 		start(t, r)
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Empty(t, store.calls())
 		h.set(func() { h.stale = errors.New("the cache is stale") })
 		r.Reverse("another stream has seen it")
 		close(turn)
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed"}, store.calls())
 		h.set(func() { h.stale = nil })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 1", "page a@1 b@2", "end 2"}, store.calls())
 	})
 }
@@ -236,9 +236,9 @@ func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 			return down
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "2", History: h}))
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		s.set(func() { down = refused() })
-		pass(10 * time.Minute)
+		elapse(10 * time.Minute)
 		s.set(func() {
 			require.Greater(t, len(tries), 60)
 			for i := range tries[1:] {

@@ -52,7 +52,7 @@ func TestClientGosStoreSurvivesALostHistory(t *testing.T) {
 		source.AddDropWatch(named("b", "1"))
 		source.DeleteDropWatch(named("a", "1"))
 		source.ResetWatch()
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"ns/b"}, store.ListKeys())
 	})
 }

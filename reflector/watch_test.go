@@ -67,7 +67,7 @@ func TestTheWatchTimeoutIsRandomBetweenTheMinimumAndTwiceAsMuch(t *testing.T) {
 		s := newServer(9)
 		s.onWatch = func(metav1.ListOptions) watchPlan { return watchPlan{immediate: true} }
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", MinWatchTimeout: 40 * time.Second}))
-		pass(30 * time.Minute)
+		elapse(30 * time.Minute)
 		different := map[int64]bool{}
 		for _, options := range s.watched() {
 			require.GreaterOrEqual(t, *options.TimeoutSeconds, int64(40))
@@ -82,7 +82,7 @@ func TestAWatchThatOutlivesItsTimeoutIsCutAndOpenedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newServer(9)
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", MinWatchTimeout: time.Minute}))
-		pass(2*time.Minute + watchGrace)
+		elapse(2*time.Minute + watchGrace)
 		require.Len(t, s.watched(), 2)
 		require.Equal(t, 1, s.count(&s.open))
 	})
@@ -105,7 +105,7 @@ func TestAfterGoneNewConnectionsComeBeforeAList(t *testing.T) {
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
 					ResourceVersion: "9", Fresh: func() cache.ListerWatcher { return other },
 				}))
-				pass(time.Minute)
+				elapse(time.Minute)
 				require.Equal(t, []string{"add a@10"}, store.calls())
 				watches, _ := other.requests()
 				require.Equal(t, []string{"9", "9"}, watches)
@@ -120,7 +120,7 @@ func TestAfterGoneNewConnectionsComeBeforeAList(t *testing.T) {
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
 					ResourceVersion: "9", Fresh: func() cache.ListerWatcher { return other },
 				}))
-				pass(2 * freshPause)
+				elapse(2 * freshPause)
 				require.Equal(t, []string{"begin expired from 9", "page a@10", "end 10"}, store.calls())
 				require.Len(t, other.watched(), 2)
 				require.Equal(t, metav1.ListOptions{Limit: 500}, s.listed()[0])
@@ -136,11 +136,11 @@ func TestGoneRightAfterAListGivesANewListAfterAPause(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
 		_, lists := s.requests()
 		require.Equal(t, 1, lists)
-		pass(500 * time.Millisecond)
+		elapse(500 * time.Millisecond)
 		_, lists = s.requests()
 		require.Equal(t, 1, lists, "no list without a pause")
 		s.write(watch.Added, "a")
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"begin expired from 9", "page", "end 9",
 			"begin expired from 9", "page a@10", "end 10"}, store.calls())
 	})
@@ -177,7 +177,7 @@ func TestANewResourceIsWatchedFromItsOwnVersion(t *testing.T) {
 			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{StartResourceVersion: "9", RecoverRevisions: 4}))
 			require.Equal(t, []string{"add a@10", "update a@11", "delete a@12", "bookmark 13"}, store.calls())
 			s.write(watch.Added, "a")
-			pass(0)
+			elapse(0)
 			require.Equal(t, "add a@14", store.calls()[4])
 		})
 	})
@@ -200,11 +200,11 @@ func TestBusyServersGetTheTimeThatTheyRequest(t *testing.T) {
 				s, store := newServer(9), &ledger{}
 				s.onWatch = func(metav1.ListOptions) watchPlan { return plan }
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9"}))
-				pass(19 * time.Second)
+				elapse(19 * time.Second)
 				require.Len(t, s.watched(), 1)
-				pass(12 * time.Second)
+				elapse(12 * time.Second)
 				require.Len(t, s.watched(), 2)
-				pass(10 * time.Minute)
+				elapse(10 * time.Minute)
 				_, lists := s.requests()
 				require.Zero(t, lists, "overload is no reason to list")
 			})
@@ -265,7 +265,7 @@ func TestADeleteIsCompleteIfNothingFollowsForAWhile(t *testing.T) {
 		s.write(watch.Added, "a")
 		s.write(watch.Deleted, "a")
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", MinWatchTimeout: time.Minute}))
-		pass(2*time.Minute + watchGrace)
+		elapse(2*time.Minute + watchGrace)
 		watches, _ := s.requests()
 		require.Equal(t, []string{"9", "11"}, watches)
 	})
@@ -280,12 +280,12 @@ func TestAStreamThatSentBookmarksAndFallsSilentIsReconnected(t *testing.T) {
 			ResourceVersion: "9", MinWatchTimeout: time.Hour,
 			Fresh: func() cache.ListerWatcher { return other },
 		}))
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		s.elsewhere()
 		s.bookmark()
-		pass(3*time.Minute - time.Second)
+		elapse(3*time.Minute - time.Second)
 		require.Empty(t, other.watched())
-		pass(2 * time.Second)
+		elapse(2 * time.Second)
 		require.Len(t, other.watched(), 1)
 		require.Equal(t, "11", other.watched()[0].ResourceVersion)
 		require.Zero(t, s.count(&s.open))
@@ -297,7 +297,7 @@ func TestAStreamThatNeverSentABookmarkMayBeSilent(t *testing.T) {
 		s := newServer(9)
 		s.write(watch.Added, "a")
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", MinWatchTimeout: time.Hour}))
-		pass(50 * time.Minute)
+		elapse(50 * time.Minute)
 		require.Len(t, s.watched(), 1)
 	})
 }
@@ -318,7 +318,7 @@ func TestHooksReportWatchesAndLists(t *testing.T) {
 				}
 			},
 		}}))
-		pass(time.Minute)
+		elapse(time.Minute)
 		stop()
 		require.Equal(t, []string{"opened 9", "failed", "relist expired", "opened 10", "failed", "opened 10", "closed"}, calls)
 	})
@@ -365,7 +365,7 @@ func TestExpiredHistoryIsRecoveredFromListsAtEachRevision(t *testing.T) {
 				s.elsewhere()
 				test.lose(s)
 				start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "10", RecoverRevisions: test.revisions}))
-				pass(10 * time.Minute)
+				elapse(10 * time.Minute)
 				require.Equal(t, test.want, store.calls())
 			})
 		})
@@ -379,7 +379,7 @@ func TestARecoveryResumesAnInterruptedStream(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Backoff: everyFourSeconds}))
 		s.write(watch.Added, "a")
 		s.forget()
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.Equal(t, []string{"interrupted forbidden", "resumed", "add a@10", "bookmark 10"}, store.calls())
 	})
 }

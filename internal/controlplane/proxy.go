@@ -15,7 +15,7 @@ const dialTimeout = 5 * time.Second
 // acceptPause keeps the proxy from spinning while the process has no file descriptor left.
 const acceptPause = 10 * time.Millisecond
 
-// proxy stands between clients and one server and passes bytes on. Its address stays the same while the server
+// proxy stands between clients and one server and forwards bytes. Its address stays the same while the server
 // changes ports, and it can cut the connections that are open, which no client or server could be made to do.
 // While the server is down the proxy is closed: clients find no listener, as they would without the proxy.
 type proxy struct {
@@ -138,8 +138,8 @@ func (p *proxy) serverAddress() string {
 
 func (p *proxy) serve(pair *link) {
 	var directions sync.WaitGroup
-	directions.Go(func() { pair.pass(pair.server, pair.client) })
-	directions.Go(func() { pair.pass(pair.client, pair.server) })
+	directions.Go(func() { pair.forward(pair.server, pair.client) })
+	directions.Go(func() { pair.forward(pair.client, pair.server) })
 	directions.Wait()
 	pair.close()
 	p.mu.Lock()
@@ -147,9 +147,9 @@ func (p *proxy) serve(pair *link) {
 	delete(p.links, pair)
 }
 
-// pass copies until one end closes. A clean end is passed on as one, so that the last bytes of the other direction
+// forward copies until one end closes. A clean end is forwarded as one, so that the last bytes of the other direction
 // still arrive; anything else ends both.
-func (l *link) pass(to, from net.Conn) {
+func (l *link) forward(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if err == nil {
 		err = to.(*net.TCPConn).CloseWrite()

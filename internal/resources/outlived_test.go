@@ -90,17 +90,17 @@ func TestTheHandlerAsksForOutlivingObjectsUntilThePatienceEnds(t *testing.T) {
 				require.Error(t, err)
 				other := defined
 				other.DefinitionUID = "u3"
-				pass := func(d time.Duration) {
+				elapse := func(d time.Duration) {
 					a := h.asking[defined.GroupResource()]
 					a.refused.since, a.asked.since = a.refused.since.Add(-d), a.asked.since.Add(-d)
 				}
-				pass(test.patient)
+				elapse(test.patient)
 				_, err = h.outlived(t.Context(), other, "7")
 				require.Error(t, err, "the patience of another definition does not count")
-				pass(test.patient - time.Second)
+				elapse(test.patient - time.Second)
 				_, err = h.outlived(t.Context(), other, "7")
 				require.Error(t, err)
-				pass(time.Second)
+				elapse(time.Second)
 				found, err = h.outlived(t.Context(), other, "7")
 			}
 			require.NoError(t, err)

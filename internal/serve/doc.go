@@ -5,7 +5,7 @@
 //   - The server listens only on loopback, unless it is shared. Every connection is TLS: with a CA that is valid until the server ends,
 //     or with the certificate of a shared server. Only the page on loopback is plain HTTP, because browsers trust loopback.
 //   - The handler receives only requests with an allowed host name, and with no other Origin. The API also accepts requests that a
-//     server such as Headlamp's passes on for its own page. Such a request has a bearer token, and an Origin that is file:// or has an
+//     server such as Headlamp's forwards for its own page. Such a request has a bearer token, and an Origin that is file:// or has an
 //     allowed host name.
 //   - The caller must have the server's token. For a shared server, its Authenticator checks the caller (internal/serve/delegate), and
 //     for the page, the page's Authenticator.

@@ -29,10 +29,10 @@ type Authenticator interface {
 
 // guard decides which requests reach the handler.
 type guard struct {
-	hosts  map[string]bool
-	scheme string // of the server's own origin
-	caller Authenticator
-	passed bool // Options.PassedOn
+	hosts        map[string]bool
+	scheme       string // of the server's own origin
+	caller       Authenticator
+	allowProxied bool // Options.Proxied
 }
 
 // allowed returns the names of loopback together with the given names.
@@ -87,27 +87,27 @@ func (g *guard) refuse(r *http.Request) error {
 	case !g.hosts[hostOf(r.Host)]:
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"the host %.253q is not allowed: if clients may use this name for the server, start replay serve with --allowed-hosts and the name", hostOf(r.Host)))
-	case !g.sameOrigin(r) && !g.passedOn(r):
+	case !g.sameOrigin(r) && !g.proxied(r):
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
 			"requests of web pages of another origin (%.253q) are not served%s", r.Header.Get("Origin"), g.advice()))
 	}
 	return nil
 }
 
-// advice is for the operator of a server such as Headlamp's. It fits every request that passedOn refuses.
+// advice is for the operator of a server such as Headlamp's. It fits every request that proxied refuses.
 func (g *guard) advice() string {
-	if !g.passed {
+	if !g.allowProxied {
 		return ""
 	}
 	return ": a server such as Headlamp's must add a bearer token; if its page has another host than localhost, start replay serve with --allowed-hosts and that host"
 }
 
-// passedOn reports whether a server passed on a request of its own page. The token alone does not prove that: Headlamp's
+// proxied reports whether a server forwarded a request of its own page. The token alone does not prove that: Headlamp's
 // server adds it to the WebSockets of every web page that reaches it. Therefore, the page must have an allowed host, or be
 // a file, as the desktop application's page is.
-func (g *guard) passedOn(r *http.Request) bool {
+func (g *guard) proxied(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
-	if !g.passed || Bearer(r) == "" || len(origins) != 1 {
+	if !g.allowProxied || Bearer(r) == "" || len(origins) != 1 {
 		return false
 	}
 	return origins[0] == desktop || g.hosts[pageHost(origins[0])]

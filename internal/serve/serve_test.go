@@ -159,11 +159,11 @@ func TestEachRequestOfTheTableIsDenied(t *testing.T) {
 	}
 }
 
-// TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It passes on the
+// TestARequestThatAServerForwardsNeedsABearerTokenAndAnAllowedPage plays a server such as Headlamp's. It forwards the
 // Origin of its page, and adds the token of the kubeconfig. It does the same for a WebSocket of any page that reaches it.
 // Such a page has another host, or none.
-func TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
-	passes, _ := start(t, serve.Options{PassedOn: true, AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
+func TestARequestThatAServerForwardsNeedsABearerTokenAndAnAllowedPage(t *testing.T) {
+	proxied, _ := start(t, serve.Options{Proxied: true, AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
 	strict, _ := start(t, serve.Options{AllowedHosts: []string{"headlamp.example.com"}, Handler: hello})
 	ask := func(access serve.Access, authorization string, origins []string) (int, string) {
 		return get(t, access, false, "/clusters/u/at/seq:1/api", func(r *http.Request) {
@@ -198,23 +198,23 @@ func TestARequestThatAServerPassesOnNeedsABearerTokenAndAnAllowedPage(t *testing
 		{[]string{"http://localhost:4466", "https://evil.example"}, http.StatusForbidden},
 		{[]string{"file://", "file://"}, http.StatusForbidden},
 	} {
-		code, body := ask(passes, "Bearer "+passes.Token, c.origins)
+		code, body := ask(proxied, "Bearer "+proxied.Token, c.origins)
 		require.Equal(t, c.code, code, "%q: %s", c.origins, body)
 		if code == http.StatusForbidden {
 			require.Contains(t, body, "start replay serve with --allowed-hosts and that host")
 		} else {
-			code, body = ask(passes, "Bearer guess", c.origins)
+			code, body = ask(proxied, "Bearer guess", c.origins)
 			require.Equal(t, http.StatusUnauthorized, code, "%q: %s", c.origins, body)
 		}
-		for _, none := range []string{"", "Basic " + passes.Token, "Bearer "} {
-			code, body = ask(passes, none, c.origins)
+		for _, none := range []string{"", "Basic " + proxied.Token, "Bearer "} {
+			code, body = ask(proxied, none, c.origins)
 			require.Equal(t, http.StatusForbidden, code, "%q %q: %s", c.origins, none, body)
 		}
 		code, body = ask(strict, "Bearer "+strict.Token, c.origins)
 		require.Equal(t, http.StatusForbidden, code, "the listener of the page, %q: %s", c.origins, body)
 		require.NotContains(t, body, "--allowed-hosts")
 	}
-	code, body := get(t, passes, false, "/", func(r *http.Request) {
+	code, body := get(t, proxied, false, "/", func(r *http.Request) {
 		r.Host = "evil.example"
 		r.Header.Set("Origin", "file://")
 	})

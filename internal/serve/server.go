@@ -50,9 +50,9 @@ type Options struct {
 	// Plain serves HTTP without TLS on loopback, to clients that this Authenticator accepts. Browsers trust loopback, and
 	// warn about every certificate made here. If Shared is set, Plain is ignored.
 	Plain Authenticator
-	// PassedOn accepts requests that a server such as Headlamp's passes on for its own page. Such a request has a bearer
+	// Proxied accepts requests that a server such as Headlamp's forwards for its own page. Such a request has a bearer
 	// token, and the Origin of a page at an allowed host name, or file:// of a desktop application.
-	PassedOn bool
+	Proxied bool
 	// AllowedHosts are names of the server that clients may use, in addition to those of loopback.
 	AllowedHosts []string
 	// Handler answers accepted requests.
@@ -129,7 +129,7 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s.guard.passed = o.PassedOn
+	s.guard.allowProxied = o.Proxied
 	s.ending, s.endWatches = context.WithCancelCause(context.Background())
 	s.http = &http.Server{
 		Handler: s, TLSConfig: config,

@@ -53,8 +53,8 @@ func (s *Stream) listUnended() bool {
 	return s.record.Position() == ""
 }
 
-// pass gives a recorded object to next. If the rules exclude the object, pass moves the position past it.
-func (s *store) pass(obj any, next func(any) error) error {
+// filter gives a recorded object to next. If the rules exclude the object, filter moves the position past it.
+func (s *store) filter(obj any, next func(any) error) error {
 	kept, err := s.stream.decisions.kept([]any{obj})
 	if err != nil {
 		return err
@@ -62,14 +62,14 @@ func (s *store) pass(obj any, next func(any) error) error {
 	if len(kept) == 1 {
 		return next(obj)
 	}
-	return s.Pass(obj.(*kube.Object).ResourceVersion)
+	return s.Skip(obj.(*kube.Object).ResourceVersion)
 }
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Add)) }
+func (s *store) Add(obj any) error { return s.saw(obj, s.filter(obj, s.FIFO.Add)) }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(obj any) error { return s.saw(obj, s.pass(obj, s.FIFO.Update)) }
+func (s *store) Update(obj any) error { return s.saw(obj, s.filter(obj, s.FIFO.Update)) }
 
 // saw notes that the revision of an accepted object belongs to this stream, even if the rules exclude the object.
 func (s *store) saw(obj any, err error) error {
@@ -81,7 +81,7 @@ func (s *store) saw(obj any, err error) error {
 
 // Delete implements cache.ReflectorStore. The life has ended, and with it the decision.
 func (s *store) Delete(obj any) error {
-	if err := s.pass(obj, s.FIFO.Delete); err != nil {
+	if err := s.filter(obj, s.FIFO.Delete); err != nil {
 		return err
 	}
 	if o, ok := obj.(*kube.Object); ok {

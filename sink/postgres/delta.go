@@ -43,7 +43,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	e.drafts.find(st, &v)
 	if st.recorded(&v) || v.source == delta.NumberResync && !v.due(b.after.observed) {
 		b.stats.Skipped++
-		e.pass(b, st, it)
+		e.advance(b, st, it)
 		return nil
 	}
 	if v.known != nil && !v.known.isUID(v.uid) {
@@ -55,7 +55,7 @@ func (e *encoder) delta(b *Batch, st *Stream, it *Item) error {
 	}
 	e.begun(b, st, it.Source)
 	e.drafts.record(b, st, &v)
-	e.pass(b, st, it)
+	e.advance(b, st, it)
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (e *encoder) vanished(b *Batch, st *Stream, v *version) error {
 			return err
 		}
 	}
-	e.pass(b, st, it)
+	e.advance(b, st, it)
 	return nil
 }
 

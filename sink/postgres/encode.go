@@ -131,7 +131,7 @@ func (e *encoder) exclude(b *Batch, st *Stream, it *Item) {
 		}
 		b.changed = true
 	}
-	e.pass(b, st, it)
+	e.advance(b, st, it)
 }
 
 // bound extends the bounds of the row's day.

@@ -21,15 +21,15 @@ type streamState struct {
 
 func (e *encoder) position(b *Batch, st *Stream, it *Item) {
 	if it.Source == delta.SourceWatch {
-		e.pass(b, st, it)
+		e.advance(b, st, it)
 		return
 	}
 	e.bookmark(b, st, it.Position)
 }
 
-// pass moves the position by an event of the watch. If the event is not recorded, its type is unknown, and it may be a
+// advance moves the position by an event of the watch. If the event is not recorded, its type is unknown, and it may be a
 // delete. After a crash the server may repeat events; the sink skips them.
-func (e *encoder) pass(b *Batch, st *Stream, it *Item) {
+func (e *encoder) advance(b *Batch, st *Stream, it *Item) {
 	w := &st.work
 	if !w.synced {
 		// I1: while the stream is not complete, it cannot be resumed. A list must come first.

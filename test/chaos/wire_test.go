@@ -161,13 +161,13 @@ func (w *wire) accept(listener net.Listener) {
 		if w.listener != listener {
 			l.close()
 		}
-		w.wait.Go(func() { w.pass(l) })
+		w.wait.Go(func() { w.forward(l) })
 		w.mu.Unlock()
 	}
 }
 
-// pass forwards both directions until both have ended.
-func (w *wire) pass(l *link) {
+// forward forwards both directions until both have ended.
+func (w *wire) forward(l *link) {
 	var both sync.WaitGroup
 	both.Go(func() { w.copy(l, l.server, l.client) })
 	both.Go(func() { w.copy(l, l.client, l.server) })

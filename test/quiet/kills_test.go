@@ -31,14 +31,14 @@ func TestAKilledRecorderOfAQuietClusterOpensNoGap(t *testing.T) {
 	for kill := range *kills {
 		recorder := w.record(t)
 		began := time.Now()
-		pass(t, least+time.Duration(rand.Int64N(int64(most-least))))
+		elapse(t, least+time.Duration(rand.Int64N(int64(most-least))))
 		lived := time.Since(began)
 		recorder.Kill(t)
 		requests, of := w.requests(t, began, time.Now())
 		gaps := w.gaps(t)
 		failed = len(gaps)
 		fmt.Printf("kill %2d after %5.1f s: %3.0f requests a minute %v, gaps so far: %d\n", kill+1, lived.Seconds(), float64(requests)/lived.Minutes(), of, len(gaps))
-		pass(t, time.Duration(float64(*compact)*shareAway))
+		elapse(t, time.Duration(float64(*compact)*shareAway))
 	}
 	w.record(t).Terminate(t)
 	require.Empty(t, w.gaps(t), "gaps at the last kill: %d", failed)

@@ -136,8 +136,8 @@ func object(apiVersion, kind, namespace, name string, body map[string]any) *unst
 	return o
 }
 
-// pass lets time pass while the cluster is left alone.
-func pass(t *testing.T, d time.Duration) {
+// elapse lets time pass while the cluster is left alone.
+func elapse(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -188,8 +188,8 @@ func (w *world) set(body string) session.State {
 	return state
 }
 
-// pass lets time pass, and waits until all due work is done.
-func pass(d time.Duration) {
+// elapse lets time pass, and waits until all due work is done.
+func elapse(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -203,7 +203,7 @@ func TestDeltasComeAtTheirTimesWhileAClockPlays(t *testing.T) {
 	} {
 		inWorld(t, seconds, func(w *world) {
 			w.set(`{"at": "seq:1", "playing": true, "speed": ` + speed + `}`)
-			pass(5 * time.Minute)
+			elapse(5 * time.Minute)
 			came := map[int64]time.Duration{}
 			last := int64(0)
 			for _, s := range w.root.moved() {
@@ -223,9 +223,9 @@ func TestTheEndOfAGapWithoutDeltasIsPassedAtItsTime(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2}, func(w *world) {
 		w.record.change(func() { w.record.gap, w.record.end = history.Moment{Seq: 3, At: after(10), Batch: 7}, 100 })
 		w.set(`{"at": "seq:2", "playing": true}`)
-		pass(5 * time.Second)
+		elapse(5 * time.Second)
 		require.Empty(w, w.root.passed())
-		pass(5 * time.Minute)
+		elapse(5 * time.Minute)
 		require.Len(w, w.root.passed(), 1, "once")
 		require.EqualValues(w, 7, w.root.passed()[0].to)
 		require.InDelta(w, 9, w.root.passed()[0].after.Seconds(), 0.4)
@@ -237,20 +237,20 @@ func TestAClockMovesOnlyWhileItPlays(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(w *world) {
 		state := w.set(`{"at": "seq:1"}`)
 		require.False(w, state.Playing)
-		pass(time.Minute)
+		elapse(time.Minute)
 		require.EqualValues(w, 1, w.root.Seq())
 		w.set(`{"playing": true}`)
-		pass(3500 * time.Millisecond)
+		elapse(3500 * time.Millisecond)
 		state = w.set(`{"playing": false}`)
 		require.EqualValues(w, 4, state.Seq)
 		require.WithinDuration(w, after(3.5), state.Time, 200*time.Millisecond)
-		pass(time.Minute)
+		elapse(time.Minute)
 		again, err := w.ask(http.MethodGet, "")
 		require.NoError(w, err)
 		require.Equal(w, state.Time, again.Time)
 		require.EqualValues(w, 4, again.Seq)
 		w.set(`{"playing": true, "speed": 1000}`)
-		pass(time.Second)
+		elapse(time.Second)
 		require.EqualValues(w, 10, w.root.Seq())
 	})
 }
@@ -258,15 +258,15 @@ func TestAClockMovesOnlyWhileItPlays(t *testing.T) {
 func TestASeekJumpsAndPlayingContinues(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true}`)
-		pass(1500 * time.Millisecond)
+		elapse(1500 * time.Millisecond)
 		w.set(`{"at": "seq:8"}`)
 		require.EqualValues(w, 8, w.root.Seq())
-		pass(1500 * time.Millisecond)
+		elapse(1500 * time.Millisecond)
 		require.EqualValues(w, 9, w.root.Seq())
 		state := w.set(`{"at": "seq:3"}`)
 		require.True(w, state.Playing)
 		require.Equal(w, after(2), state.Time)
-		pass(2500 * time.Millisecond)
+		elapse(2500 * time.Millisecond)
 		require.EqualValues(w, 5, w.root.Seq())
 	})
 }
@@ -274,13 +274,13 @@ func TestASeekJumpsAndPlayingContinues(t *testing.T) {
 func TestAtTheEndAClockWaitsForTheRecord(t *testing.T) {
 	inWorld(t, []float64{0, 1}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true, "speed": 60}`)
-		pass(time.Minute)
+		elapse(time.Minute)
 		state, err := w.ask(http.MethodGet, "")
 		require.NoError(w, err)
 		require.True(w, state.AtEnd)
 		require.Equal(w, after(1), state.Time, "it does not run ahead of the record")
 		w.record.change(func() { w.record.seconds, w.record.end = append(w.record.seconds, 70), 80 })
-		pass(5 * time.Second)
+		elapse(5 * time.Second)
 		require.EqualValues(w, 3, w.root.Seq())
 		state = w.set(`{"at": "seq:1"}`)
 		require.False(w, state.AtEnd)
@@ -290,15 +290,15 @@ func TestAtTheEndAClockWaitsForTheRecord(t *testing.T) {
 func TestAClockStopsWhileTheRecordCannotBeRead(t *testing.T) {
 	inWorld(t, []float64{0, 1, 2, 3, 300}, func(w *world) {
 		w.set(`{"at": "seq:1", "playing": true}`)
-		pass(1500 * time.Millisecond)
+		elapse(1500 * time.Millisecond)
 		w.record.change(func() { w.record.err = errors.New("the database is away") })
-		pass(2 * time.Minute)
+		elapse(2 * time.Minute)
 		state, err := w.ask(http.MethodGet, "")
 		require.NoError(w, err)
 		require.Equal(w, "the database is away", state.Problem)
 		require.WithinDuration(w, after(3), state.Time, time.Second)
 		w.record.change(func() { w.record.err = nil })
-		pass(10 * time.Second)
+		elapse(10 * time.Second)
 		state, err = w.ask(http.MethodGet, "")
 		require.NoError(w, err)
 		require.Empty(w, state.Problem)
@@ -311,24 +311,24 @@ func TestASessionEndsHalfAnHourAfterItsLastRequest(t *testing.T) {
 	for _, playing := range []string{"false", "true"} {
 		inWorld(t, []float64{0, 1, 2}, func(w *world) {
 			w.set(`{"at": "seq:1", "playing": ` + playing + `}`)
-			pass(29 * time.Minute)
+			elapse(29 * time.Minute)
 			state, err := w.ask(http.MethodGet, "")
 			require.NoError(w, err, "a request keeps it")
 			require.Equal(w, time.Now().Add(30*time.Minute).UTC(), state.Expires)
-			pass(29 * time.Minute)
+			elapse(29 * time.Minute)
 			ctx, cancel := context.WithCancel(w.Context())
 			served := make(chan error, 1)
 			go func() {
 				served <- w.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=1", nil), "c", "s")
 			}()
-			pass(24 * time.Hour)
+			elapse(24 * time.Hour)
 			w.set(`{"speed": 2}`) // An open watch keeps the session for any time.
-			pass(31 * time.Minute)
+			elapse(31 * time.Minute)
 			cancel()
 			require.NoError(w, <-served)
-			pass(30*time.Minute - time.Second)
+			elapse(30*time.Minute - time.Second)
 			require.False(w, w.root.isClosed())
-			pass(time.Second)
+			elapse(time.Second)
 			require.True(w, w.root.isClosed())
 			_, err = w.ask(http.MethodGet, "")
 			require.ErrorContains(w, err, `a session ends 30 minutes after its last request`)

@@ -64,7 +64,7 @@ func Listen(records []*history.Record, o Options) (*Server, error) {
 		err = s.listenForPage(records, handler, &o)
 	}
 	if err == nil {
-		o.Front.PassedOn = true // Headlamp has its own page, and passes requests on
+		o.Front.Proxied = true // Headlamp has its own page, and forwards requests
 		s.api, err = serve.Listen(o.Front)
 	}
 	if err != nil {
