@@ -17,8 +17,8 @@ import (
 // which cannot lose its snapshot.
 const listTries = 3
 
-// errNewGeneration says that a list must start over: its snapshot is gone.
-var errNewGeneration = errors.New("the list's snapshot was lost between pages")
+// errSnapshotLost says that a list must start over: its snapshot is gone.
+var errSnapshotLost = errors.New("the list's snapshot was lost between pages")
 
 // relist is a list that is due.
 type relist struct {
@@ -59,8 +59,8 @@ func (l *lister) list(ctx context.Context) (*openWatch, error) {
 	defer release()
 	var ahead *openWatch
 	for try := range listTries {
-		ahead, err = l.generation(ctx, l.limit(try))
-		if !errors.Is(err, errNewGeneration) {
+		ahead, err = l.attempt(ctx, l.limit(try))
+		if !errors.Is(err, errSnapshotLost) {
 			break
 		}
 		l.log.InfoContext(ctx, "the list starts over", "error", err)
@@ -91,12 +91,12 @@ func (l *lister) failed(err error) error {
 	return err
 }
 
-// generation reads one list from its first page to its last.
-func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err error) {
-	g := &generation{l: l}
+// attempt reads one list from its first page to its last.
+func (l *lister) attempt(ctx context.Context, limit int64) (_ *openWatch, err error) {
+	a := &listAttempt{l: l}
 	defer func() {
 		if err != nil {
-			g.abort()
+			a.abort()
 		}
 	}()
 	var pages paging.Guard
@@ -104,9 +104,9 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err
 	for next := ""; ; {
 		p, err := l.source.fetch(ctx, metav1.ListOptions{Limit: limit, Continue: next})
 		if err != nil {
-			return nil, g.pageFailed(err)
+			return nil, a.pageFailed(err)
 		}
-		if !g.begun {
+		if !a.begun {
 			p, err = l.trusted(ctx, p, limit)
 		}
 		if err != nil {
@@ -118,11 +118,11 @@ func (l *lister) generation(ctx context.Context, limit int64) (_ *openWatch, err
 		if err != nil {
 			return nil, err
 		}
-		if err := g.accept(ctx, p); err != nil {
+		if err := a.accept(ctx, p); err != nil {
 			return nil, err
 		}
 		if p.next == "" {
-			return g.finish()
+			return a.finish()
 		}
 		next, limit = p.next, l.limit(0)
 	}
@@ -146,8 +146,8 @@ func (l *lister) trusted(ctx context.Context, p page, limit int64) (page, error)
 	return exact, nil
 }
 
-// generation is one list on its way to the store.
-type generation struct {
+// listAttempt is one list on its way to the store.
+type listAttempt struct {
 	l     *lister
 	rv    string // the list's, "" before the first page
 	begun bool   // the store knows the list
@@ -157,72 +157,72 @@ type generation struct {
 }
 
 // pageFailed distinguishes an expired snapshot from other failures.
-func (g *generation) pageFailed(err error) error {
-	if g.begun && isExpired(err) {
-		return fmt.Errorf("%w: %w", errNewGeneration, err)
+func (a *listAttempt) pageFailed(err error) error {
+	if a.begun && isExpired(err) {
+		return fmt.Errorf("%w: %w", errSnapshotLost, err)
 	}
 	return err
 }
 
 // accept gives one page to the store.
-func (g *generation) accept(ctx context.Context, p page) error {
-	if g.begun && p.rv != g.rv {
-		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errNewGeneration, g.rv, p.rv)
+func (a *listAttempt) accept(ctx context.Context, p page) error {
+	if a.begun && p.rv != a.rv {
+		return fmt.Errorf("%w: first page at resource version %s, a further one at %q", errSnapshotLost, a.rv, p.rv)
 	}
-	if !g.begun {
-		if err := g.begin(ctx, p); err != nil {
+	if !a.begun {
+		if err := a.begin(ctx, p); err != nil {
 			return err
 		}
 	} else {
-		g.late = append(g.late, p.undecodable...)
+		a.late = append(a.late, p.undecodable...)
 	}
-	if err := g.l.out.unreadable(p.undecodable); err != nil {
+	if err := a.l.out.unreadable(p.undecodable); err != nil {
 		return err
 	}
-	if g.ahead == nil && p.next != "" {
-		g.ahead = lookAhead(ctx, g.l.source, g.rv)
+	if a.ahead == nil && p.next != "" {
+		a.ahead = lookAhead(ctx, a.l.source, a.rv)
 	}
-	if g.l.out.paged == nil {
-		g.items = append(g.items, p.items...)
+	if a.l.out.paged == nil {
+		a.items = append(a.items, p.items...)
 		return nil
 	}
-	return storeFailed("replace page", g.rv, g.l.out.paged.ReplacePage(p.items, g.rv))
+	return storeFailed("replace page", a.rv, a.l.out.paged.ReplacePage(p.items, a.rv))
 }
 
 // begin announces the list to the store (I3).
-func (g *generation) begin(ctx context.Context, p page) error {
+func (a *listAttempt) begin(ctx context.Context, p page) error {
 	if !delta.Resumable(p.rv) {
 		return &failure{kind: unusableFailure, err: fmt.Errorf(
 			"the server's list has resource version %q, from which no watch can go on: this resource cannot be recorded", p.rv)}
 	}
-	g.rv = p.rv
-	cause, detail := g.cause(p)
+	a.rv = p.rv
+	cause, detail := a.cause(p)
 	from := ""
-	if g.l.place.recorded() {
-		from = g.l.place.at.Complete
+	if a.l.place.recorded() {
+		from = a.l.place.at.Complete
 	}
-	if err := g.l.out.beginReplace(cause, detail, from); err != nil {
+	if err := a.l.out.beginReplace(cause, detail, from); err != nil {
 		return err
 	}
-	g.begun = true
-	if g.l.pending != nil {
+	a.begun = true
+	if a.l.pending != nil {
 		// I3: the store records items of the list before the list ends. History from before the list would come too
 		// late.
-		g.l.pending.tentative = false
+		a.l.pending.tentative = false
 	}
-	g.l.options.Hooks.Relist(cause)
+	a.l.options.Hooks.Relist(cause)
 	level := slog.LevelInfo
 	if cause == delta.CauseFirstList {
 		level = slog.LevelDebug // a recorder's first start has one for each stream
 	}
-	g.l.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", g.rv)
+	a.l.log.Log(ctx, level, "listing", "cause", cause, "detail", detail, "from", from, "resource_version", a.rv)
 	return nil
 }
 
 // cause returns the cause of the list, and the details. If the stream was interrupted, that is the cause: the expired
 // history is its consequence.
-func (g *generation) cause(p page) (cause delta.Cause, detail string) {
-	l, details := g.l, []string{}
+func (a *listAttempt) cause(p page) (cause delta.Cause, detail string) {
+	l, details := a.l, []string{}
 	cause = l.options.ListCause
 	switch {
 	case !l.place.recorded():
@@ -247,40 +247,40 @@ func (g *generation) cause(p page) (cause delta.Cause, detail string) {
 }
 
 // finish closes the list in the store and, I1, only then makes its resource version the position.
-func (g *generation) finish() (*openWatch, error) {
-	l := g.l
-	if len(g.late) > 0 {
+func (a *listAttempt) finish() (*openWatch, error) {
+	l := a.l
+	if len(a.late) > 0 {
 		// These items came after the announcement of the list, so they need an announcement of their own (I3).
-		if err := l.out.interrupted(delta.CauseUndecodable, undecodableItems(g.late)); err != nil {
+		if err := l.out.interrupted(delta.CauseUndecodable, undecodableItems(a.late)); err != nil {
 			return nil, err
 		}
 	}
-	if err := g.end(); err != nil {
+	if err := a.end(); err != nil {
 		return nil, err
 	}
 	l.pending, l.timeline.reversed = nil, ""
 	l.health.listed()
-	l.place.listed(g.rv)
-	if g.ahead == nil {
+	l.place.listed(a.rv)
+	if a.ahead == nil {
 		return nil, nil
 	}
-	return g.ahead.handOver(), nil
+	return a.ahead.handOver(), nil
 }
 
-func (g *generation) end() error {
-	if g.l.out.paged == nil {
-		return storeFailed("replace", g.rv, g.l.out.store.Replace(g.items, g.rv))
+func (a *listAttempt) end() error {
+	if a.l.out.paged == nil {
+		return storeFailed("replace", a.rv, a.l.out.store.Replace(a.items, a.rv))
 	}
-	return storeFailed("end replace", g.rv, g.l.out.paged.EndReplace(g.rv))
+	return storeFailed("end replace", a.rv, a.l.out.paged.EndReplace(a.rv))
 }
 
 // abort aborts a list that is not complete.
-func (g *generation) abort() {
-	if g.ahead != nil {
-		g.ahead.discard()
+func (a *listAttempt) abort() {
+	if a.ahead != nil {
+		a.ahead.discard()
 	}
-	if g.begun {
-		g.l.out.abortReplace()
+	if a.begun {
+		a.l.out.abortReplace()
 	}
 }
 

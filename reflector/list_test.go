@@ -140,7 +140,7 @@ func TestAListWithoutItsSnapshotStartsOverAndComesAtLastInOnePage(t *testing.T) 
 			if o.Continue == "" {
 				return nil
 			}
-			s.write(watch.Modified, "a") // generations differ
+			s.write(watch.Modified, "a") // the attempts differ
 			return expired()
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{PageSize: 2}))

@@ -97,7 +97,7 @@ func (s *Story) add(l history.Life, owner *Object) {
 	s.Objects, s.objects[l.ObjectID] = append(s.Objects, o), o
 }
 
-// relatives adds the owned objects, generation by generation, and finds the Events.
+// relatives adds the owned objects, level by level, and finds the Events.
 func (s *Story) relatives(ctx context.Context) error {
 	var others, events []history.Life
 	query := history.LifeQuery{
@@ -156,16 +156,16 @@ func note(owned map[string][]history.Life, relations iter.Seq2[history.Relation,
 	return nil
 }
 
-// grow adds the objects that the objects of the story own, generation by generation.
+// grow adds the objects that the objects of the story own, level by level.
 func (s *Story) grow(owned map[string][]history.Life) {
-	for generation := s.Objects; len(generation) > 0; {
+	for level := s.Objects; len(level) > 0; {
 		known := len(s.Objects)
-		for _, owner := range generation {
+		for _, owner := range level {
 			for _, l := range owned[owner.UID] {
 				s.add(l, owner)
 			}
 		}
-		generation = s.Objects[known:]
+		level = s.Objects[known:]
 	}
 }
 
