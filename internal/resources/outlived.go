@@ -34,7 +34,7 @@ type asking struct {
 // over reports whether the Handler stops asking. An error that says that the server is busy or away counts only for askedPatience.
 func (a *asking) over(under types.UID, err error) bool {
 	forgotten := a.asked.over(under, askedPatience)
-	if !kube.SaysNothing(err) {
+	if !kube.IsPermanentRefusal(err) {
 		a.refused = waiting{}
 		return forgotten
 	}
@@ -70,7 +70,7 @@ func (h *Handler) outlived(ctx context.Context, resource kube.Resource, at strin
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || kube.IsAhead(err):
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || kube.IsFutureRevision(err):
 		h.log.Info("cannot check for objects of an earlier definition: etcd does not have the revision; listing the resource", "resource", resource.String(), "resource_version", at, "error", err)
 		found = true // etcd has compacted the revision, or was restored to an earlier one.
 	case !a.over(resource.DefinitionUID, err):
@@ -111,7 +111,7 @@ func (h *Handler) objectsAt(ctx context.Context, resource kube.Resource, version
 	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, "any").String()
 	in, cancel = context.WithTimeout(ctx, aheadTimeout)
 	defer cancel()
-	if _, named := lister.Page(in, options); kube.IsAhead(named) {
+	if _, named := lister.Page(in, options); kube.IsFutureRevision(named) {
 		return false, named
 	}
 	return false, err

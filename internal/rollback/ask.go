@@ -65,7 +65,7 @@ var placeholder = servedVersion{name: "kuberewind"}
 // has no such lists.
 func (a *asker) look(ctx context.Context, v servedVersion, revision uint64) (lookResult, error) {
 	result, err := a.lookUntilAnswered(ctx, v, revision)
-	if kube.SaysNothing(err) {
+	if kube.IsPermanentRefusal(err) {
 		return inconclusive, nil
 	}
 	return result, err
@@ -78,9 +78,9 @@ func (a *asker) lookUntilAnswered(ctx context.Context, v servedVersion, revision
 		ResourceVersion: strconv.FormatUint(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	switch {
-	case kube.IsAhead(err):
+	case kube.IsFutureRevision(err):
 		return future, nil
-	case kube.HasForgotten(err):
+	case kube.IsUnanswerable(err):
 		return inconclusive, nil
 	case err != nil:
 		return inconclusive, fmt.Errorf("check %s at resource version %d: %w", a.name, revision, err)
@@ -183,7 +183,7 @@ func (a *asker) trueNow(ctx context.Context) (uint64, error) {
 	_, err := a.listOne(ctx, servedVersion{}, metav1.ListOptions{
 		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
-	if kube.IsAhead(err) {
+	if kube.IsFutureRevision(err) {
 		if found := currentRevision.FindStringSubmatch(err.Error()); found != nil && found[1] != "0" {
 			return strconv.ParseUint(found[1], 10, 64)
 		}
@@ -219,5 +219,5 @@ func (a *asker) uncached(ctx context.Context) bool {
 		Limit: 1, ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	var status apierrors.APIStatus
-	return kube.IsAhead(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
+	return kube.IsFutureRevision(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.RetryAfterSeconds == 0
 }

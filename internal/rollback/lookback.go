@@ -76,7 +76,7 @@ func (l *lookBack) check(ctx context.Context, s *sample) (proof string, answered
 	}
 	began := time.Now()
 	result, err := s.stream.ask.lookUntilAnswered(ctx, s.servedVersion, s.checkRevision())
-	if err != nil && !kube.SaysNothing(err) {
+	if err != nil && !kube.IsPermanentRefusal(err) {
 		l.noteUnanswered(ctx, s.stream)
 		l.addError(err)
 		s.retry() // A server that cannot answer now is restarted, perhaps with an older etcd.
