@@ -67,7 +67,7 @@ func (p *permit) allowVersion(ctx context.Context, version history.Point, now in
 // of a quiet resource can be far older than the namespace, although that version shows nothing older than the namespace.
 func (p *permit) unchanged(ctx context.Context, version history.Point, now int64) (int64, error) {
 	scope := history.Scope{Streams: p.resource.scope.Streams, Namespace: p.namespace}
-	query := history.Query{Scope: scope, FromSeq: version.Sure(scope) + 1, ToSeq: now}
+	query := history.Query{Scope: scope, FromSeq: version.CompleteUpTo(scope) + 1, ToSeq: now}
 	for d, err := range p.gate.record.Deltas(ctx, query) {
 		if err != nil {
 			return 0, err

@@ -99,7 +99,7 @@ func (o *watching) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o.reader.Begin(min(o.after.Sure(o.call.resource.scope), o.call.at.point.Seq))
+	o.reader.Begin(min(o.after.CompleteUpTo(o.call.resource.scope), o.call.at.point.Seq))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (k Kinship) adoptions(ctx context.Context, lives []Life, after int64, give 
 	for _, l := range lives {
 		byID[l.ObjectID] = l
 	}
-	days, err := k.view.daysFrom(ctx, after, wholeSeq)
+	days, err := k.view.daysFrom(ctx, after, maxSeq)
 	if err != nil || len(days) == 0 {
 		return err
 	}

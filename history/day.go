@@ -104,5 +104,5 @@ func (s Days) Rows(ctx context.Context, midnight time.Time, upTo int64) iter.Seq
 	}
 }
 
-// wholeSeq is the largest seq.
-const wholeSeq = math.MaxInt64
+// maxSeq is the largest seq.
+const maxSeq = math.MaxInt64

@@ -19,7 +19,7 @@ type End struct {
 
 // End reads where the record ends, and up to where each stream is recorded.
 func (c Commits) End(ctx context.Context) (e End, err error) {
-	err = c.view.atOnce(ctx, func(v *view) (err error) {
+	err = c.view.inSnapshot(ctx, func(v *view) (err error) {
 		if e.Extent, err = v.extent(ctx); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (f *firsts[T]) find(ctx context.Context, wanted []int64) ([]T, error) {
 		return nil, nil
 	}
 	slices.Sort(wanted)
-	days, err := f.view.daysFrom(ctx, 0, wholeSeq)
+	days, err := f.view.daysFrom(ctx, 0, maxSeq)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (r *Record) Lookup() Lookup { return Lookup{view: r.view} }
 
 // Around finds the deltas of a life around a seq. It finds none on a day whose partition is gone.
 func (u Lookup) Around(ctx context.Context, objectID, seq int64) (n Neighbourhood, err error) {
-	days, err := u.view.daysFrom(ctx, objectID, wholeSeq)
+	days, err := u.view.daysFrom(ctx, objectID, maxSeq)
 	if err != nil {
 		return n, err
 	}

@@ -172,7 +172,7 @@ func (q *MarkQuery) lifeConditions(args *[]any) string {
 // beyond the end of the window; LastBefore returns the seq at that end. If there are no deltas, last is below first. If an
 // edge falls on a day whose partition is gone, the whole day is included.
 func (t Timeline) Between(ctx context.Context, from, to time.Time) (first, last int64, err error) {
-	err = t.view.atOnce(ctx, func(v *view) error {
+	err = t.view.inSnapshot(ctx, func(v *view) error {
 		f := calendar{view: v}
 		var missing *MissingDayError
 		if first, err = f.lastBefore(ctx, from); errors.As(err, &missing) {
@@ -199,7 +199,7 @@ func (t Timeline) Between(ctx context.Context, from, to time.Time) (first, last 
 // LastBefore returns the last seq that was observed before a time, or 0. On a day whose partition is gone, it returns the
 // last seq of that day.
 func (t Timeline) LastBefore(ctx context.Context, at time.Time) (seq int64, err error) {
-	err = t.view.atOnce(ctx, func(v *view) error {
+	err = t.view.inSnapshot(ctx, func(v *view) error {
 		seq, err = calendar{view: v}.lastBefore(ctx, at)
 		return err
 	})

@@ -27,7 +27,7 @@ func (t Timeline) Moments(ctx context.Context, after Moment, most int) ([]Moment
 	if err != nil {
 		return nil, err
 	}
-	upTo := int64(wholeSeq)
+	upTo := int64(maxSeq)
 	if len(found) > 0 {
 		upTo = found[len(found)-1].Seq
 	}
@@ -78,7 +78,7 @@ func (t Timeline) endMoments(ctx context.Context, after Moment, upTo int64) ([]M
 
 // deltaMoments returns the moments of the next deltas.
 func (t Timeline) deltaMoments(ctx context.Context, after int64, most int) ([]Moment, error) {
-	days, err := t.view.daysFrom(ctx, after+1, wholeSeq)
+	days, err := t.view.daysFrom(ctx, after+1, maxSeq)
 	if err != nil {
 		return nil, err
 	}

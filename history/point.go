@@ -44,8 +44,8 @@ func (p *Point) Holds(d *Delta) bool {
 	return p.Includes(d) || p.RV == "" && d.Seq <= p.Until && p.by(d.Seq, d.OccurredAt)
 }
 
-// Sure returns the last seq up to which every delta of a scope belongs to the point.
-func (p *Point) Sure(scope Scope) int64 { return p.sure(scope) }
+// CompleteUpTo returns the last seq up to which every delta of a scope belongs to the point.
+func (p *Point) CompleteUpTo(scope Scope) int64 { return p.sure(scope) }
 
 // A streamPoint is the position of a resource version in one stream.
 type streamPoint struct {

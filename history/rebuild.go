@@ -47,7 +47,7 @@ func (r *Record) Rebuild(ctx context.Context, p Point, scope Scope, o RebuildOpt
 	b := &rebuilding{view: r.view, log: r.log, point: p, scope: scope, options: o, emit: emit, workers: runtime.GOMAXPROCS(0)}
 	var later *search
 	// All reads are within one state of the record: a recorder may drop a checkpoint while it is read.
-	err := r.view.atOnce(ctx, func(v *view) (err error) {
+	err := r.view.inSnapshot(ctx, func(v *view) (err error) {
 		later, err = b.run(ctx, v)
 		return err
 	})

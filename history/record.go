@@ -181,7 +181,7 @@ func (r *Record) Extent(ctx context.Context) (Extent, error) { return r.view.ext
 
 // Checkpoints lists the checkpoints of the record, newest first.
 func (r *Record) Checkpoints(ctx context.Context) ([]checkpoint.Info, error) {
-	return r.view.checkpoints().List(ctx, wholeSeq, wholeSeq)
+	return r.view.checkpoints().List(ctx, maxSeq, maxSeq)
 }
 
 func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -14,7 +14,7 @@ import (
 // ErrEmpty, ErrBeforeRecord, ErrManyResources, a *MissingDayError, or an error of the database.
 func (r *Record) Resolve(ctx context.Context, at Instant, scope Scope) (Point, error) {
 	var p Point
-	err := r.view.atOnce(ctx, func(v *view) (err error) {
+	err := r.view.inSnapshot(ctx, func(v *view) (err error) {
 		f := &resolver{view: v, scope: scope, now: time.Now().UTC(), point: Point{Instant: at}}
 		err = f.find(ctx)
 		p = f.point

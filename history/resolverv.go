@@ -223,7 +223,7 @@ func (f *resolver) beyondIn(ctx context.Context, d *Day, left []int32, after int
 // between the two, the state there is the state of the resource version.
 func (f *resolver) brackets(ctx context.Context, streams []int32) (after int64, limits map[int32]int64, err error) {
 	limits = make(map[int32]int64)
-	infos, err := f.view.checkpoints().List(ctx, f.extent.LastSeq, wholeSeq)
+	infos, err := f.view.checkpoints().List(ctx, f.extent.LastSeq, maxSeq)
 	for _, c := range infos { // newest first
 		all := true
 		for _, id := range streams {

@@ -12,7 +12,7 @@ import (
 // StreamRV returns the resource version that a stream had reached at a point. A list at that moment would have had it. It
 // is "" if the stream had none yet.
 func (r *Record) StreamRV(ctx context.Context, p Point, stream int32) (rv string, err error) {
-	err = r.view.atOnce(ctx, func(v *view) error {
+	err = r.view.inSnapshot(ctx, func(v *view) error {
 		rv, err = (&reach{view: v, point: &p, stream: stream}).rv(ctx)
 		return err
 	})

@@ -34,7 +34,7 @@ type Partition struct {
 
 // Survey reads a description of the record.
 func (r *Record) Survey(ctx context.Context) (s Survey, err error) {
-	err = r.view.atOnce(ctx, func(v *view) (err error) {
+	err = r.view.inSnapshot(ctx, func(v *view) (err error) {
 		if s.Extent, err = v.extent(ctx); err != nil {
 			return err
 		}
@@ -46,10 +46,10 @@ func (r *Record) Survey(ctx context.Context) (s Survey, err error) {
 		if s.Gaps, err = v.gaps(ctx, Scope{}); err != nil {
 			return err
 		}
-		if s.Days, err = v.daysFrom(ctx, 0, wholeSeq); err != nil {
+		if s.Days, err = v.daysFrom(ctx, 0, maxSeq); err != nil {
 			return err
 		}
-		if s.Checkpoints, err = v.checkpoints().List(ctx, s.LastSeq, wholeSeq); err != nil {
+		if s.Checkpoints, err = v.checkpoints().List(ctx, s.LastSeq, maxSeq); err != nil {
 			return err
 		}
 		slices.Reverse(s.Checkpoints)

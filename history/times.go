@@ -106,7 +106,7 @@ func before(pauses []Pause, seq int64) (o *outage) {
 		if o != nil && p.From.Sub(o.To) < resumedWithin {
 			began = o.began
 		}
-		o = &outage{Pause: p, began: began, until: wholeSeq}
+		o = &outage{Pause: p, began: began, until: maxSeq}
 	}
 	return o
 }
@@ -160,7 +160,7 @@ type numbering struct {
 func surveyPause(ctx context.Context, pool *view, o *outage) (s *pauseSurvey, err error) {
 	s = &pauseSurvey{chains: make(map[int32]*numbering)}
 	s.query = Query{FromSeq: o.AfterSeq + 1, From: o.From, To: o.To.Add(caughtUpWithin)}
-	err = pool.atOnce(ctx, func(v *view) error {
+	err = pool.inSnapshot(ctx, func(v *view) error {
 		extent, err := v.extent(ctx)
 		if err != nil {
 			return err

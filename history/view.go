@@ -39,16 +39,16 @@ func (v *view) in(tx pgx.Tx) *view {
 	return &within
 }
 
-// atOnce calls read with a view of one state of the record.
-func (v *view) atOnce(ctx context.Context, read func(v *view) error) error {
+// inSnapshot calls read with a view of one state of the record.
+func (v *view) inSnapshot(ctx context.Context, read func(v *view) error) error {
 	return pgx.BeginTxFunc(ctx, v.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error { return read(v.in(tx)) })
 }
 
 func (v *view) extent(ctx context.Context) (e Extent, err error) {
 	var firstSeq *int64
 	var firstAt *time.Time
-	var wholeSeq *int64
-	var wholeAt *time.Time
+	var horizonSeq *int64
+	var horizonAt *time.Time
 	err = v.db.QueryRow(ctx, `
 		SELECT h.seq, h.observed_at, d.first_seq, d.first_at, z.seq, z.observed_at
 		FROM kuberewind.record_heads h
@@ -56,7 +56,7 @@ func (v *view) extent(ctx context.Context) (e Extent, err error) {
 			SELECT first_seq, first_at FROM kuberewind.record_days WHERE cluster = h.cluster ORDER BY first_seq LIMIT 1
 		) d ON true
 		LEFT JOIN kuberewind.record_horizons z ON z.cluster = h.cluster
-		WHERE h.cluster = $1`, v.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt, &wholeSeq, &wholeAt)
+		WHERE h.cluster = $1`, v.cluster.Number).Scan(&e.LastSeq, &e.LastAt, &firstSeq, &firstAt, &horizonSeq, &horizonAt)
 	if err != nil {
 		return e, fmt.Errorf("read the extent of the record: %w", err)
 	}
@@ -64,8 +64,8 @@ func (v *view) extent(ctx context.Context) (e Extent, err error) {
 		e.FirstSeq, e.FirstAt = *firstSeq, firstAt.UTC()
 		e.WholeSeq, e.WholeAt = e.FirstSeq, e.FirstAt
 	}
-	if wholeSeq != nil {
-		e.Pruned, e.WholeSeq, e.WholeAt = true, *wholeSeq, wholeAt.UTC()
+	if horizonSeq != nil {
+		e.Pruned, e.WholeSeq, e.WholeAt = true, *horizonSeq, horizonAt.UTC()
 	}
 	e.LastAt = e.LastAt.UTC()
 	return e, nil

@@ -115,7 +115,7 @@ func (w *window) middle(ctx context.Context, e *env.Env, rec *env.Record) (time.
 	point, err := rec.Resolve(ctx, at, all)
 	if err == nil && at.RV() != "" {
 		// Each stream reaches a resource version at another seq. At this seq, all streams have reached it.
-		point, err = rec.Resolve(ctx, history.AtSeq(max(1, point.Sure(all))), all)
+		point, err = rec.Resolve(ctx, history.AtSeq(max(1, point.CompleteUpTo(all))), all)
 	}
 	return point.Time, err
 }
