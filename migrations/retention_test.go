@@ -46,7 +46,7 @@ func threeDays(t *testing.T, swept bool) (r *recording, versions []*booktest.Obj
 	r.commit(watched(st.ID(), delta.Added, made("new", "uid-3", `{}`)))
 	if swept {
 		r.now = r.now.Add(time.Hour)
-		r.sink.Complete(r.now)
+		r.sink.CompleteSweep(r.now)
 		r.commit(known(t, r.sink, st, "shop/web"))
 		require.True(t, r.sink.Swept(r.now))
 	}
@@ -195,7 +195,7 @@ func TestADayIsDroppedWhenEveryClusterHasSweptAfterIt(t *testing.T) {
 	kept := other.made("shop", "settings", "uid-9", `{"a":1}`)
 	other.commit(watched(st.ID(), delta.Added, kept))
 	other.now = other.now.AddDate(0, 0, 1)
-	other.sink.Complete(other.now)
+	other.sink.CompleteSweep(other.now)
 	other.commit(known(t, other.sink, st, "shop/settings"))
 	require.True(t, other.sink.Swept(other.now))
 	other.commit(watched(st.ID(), delta.Updated, other.made("shop", "settings", "uid-9", `{"a":2}`)))

@@ -37,7 +37,7 @@ func (s *Shop) Sweep() {
 			items = append(items, postgres.Item{Stream: st.ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: o.(postgres.KnownObject)})
 		}
 	}
-	s.Sink.Complete(s.Now)
+	s.Sink.CompleteSweep(s.Now)
 	s.Commit(items...)
 	require.True(s.t, s.Sink.Swept(s.Now))
 }

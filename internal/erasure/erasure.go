@@ -240,10 +240,10 @@ func (e *erasing) change(ctx context.Context, tx pgx.Tx) error {
 	}
 	e.value.marker = markerOf(head.Number)
 	err = e.lives(ctx, tx, func(ctx context.Context, w *rewritten) error {
-		if err := head.Change(ctx, w.observed, w.ErasedDelta, w.patch, w.object, w.exact); err != nil || !w.first {
+		if err := head.ReplaceDelta(ctx, w.observed, w.ErasedDelta, w.patch, w.object, w.exact); err != nil || !w.first {
 			return err
 		}
-		return head.Own(ctx, w.Seq, w.owners)
+		return head.ReplaceOwners(ctx, w.Seq, w.owners)
 	})
 	if err != nil {
 		return err

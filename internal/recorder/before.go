@@ -38,11 +38,11 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	if streams.Unverified, err = prior.Unverified(ctx); err != nil {
 		return err
 	}
-	if streams.Reversals, err = prior.Unnotified(ctx); err != nil {
+	if streams.Reversals, err = prior.OtherReversals(ctx); err != nil {
 		return err
 	}
 	streams.Before = filterOf(r.sink.Info().Config)
-	b.unfollowed, err = resources.Unfollowed(ctx, prior, streams.Before)
+	b.unfollowed, err = resources.UnfollowedDefinitions(ctx, prior, streams.Before)
 	return err
 }
 

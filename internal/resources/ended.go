@@ -17,7 +17,7 @@ import (
 // Recorded returns the resources whose end an earlier recorder may not have seen. If such a resource is no longer served, discovery opens no
 // stream for it, so its end would never be recorded.
 func Recorded(ctx context.Context, prior *postgres.Prior, rules *filter.Filter) (recorded []kube.Resource, err error) {
-	streams, err := prior.Recorded(ctx)
+	streams, err := prior.Streams(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,10 @@ func Recorded(ctx context.Context, prior *postgres.Prior, rules *filter.Filter) 
 	return recorded, nil
 }
 
-// Unfollowed returns the definitions that an earlier recorder recorded, but whose resources it did not follow before it ended. It maps the UID
+// UnfollowedDefinitions returns the definitions that an earlier recorder recorded, but whose resources it did not follow before it ended. It maps the UID
 // of each to the resource version that created it. Before is the filter of that recorder, nil if it is not known.
-func Unfollowed(ctx context.Context, prior *postgres.Prior, before *filter.Filter) (map[types.UID]string, error) {
-	definitions, err := prior.Unfollowed(ctx)
+func UnfollowedDefinitions(ctx context.Context, prior *postgres.Prior, before *filter.Filter) (map[types.UID]string, error) {
+	definitions, err := prior.UnfollowedDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -139,12 +139,12 @@ func TestADefinitionThatTheOldFilterExcludedIsNotUnfollowed(t *testing.T) {
 		require.NoError(t, definitions.Add(o))
 	}
 	s.Pump()
-	unfollowed, err := Unfollowed(t.Context(), s.Sink.Prior(), nil)
+	unfollowed, err := UnfollowedDefinitions(t.Context(), s.Sink.Prior(), nil)
 	require.NoError(t, err)
 	require.Equal(t, map[types.UID]string{"of things.example.com": "11", "of hidden.example.com": "12"}, unfollowed)
 	before, err := filter.New(nil, []string{"hidden.example.com"})
 	require.NoError(t, err)
-	unfollowed, err = Unfollowed(t.Context(), s.Sink.Prior(), before)
+	unfollowed, err = UnfollowedDefinitions(t.Context(), s.Sink.Prior(), before)
 	require.NoError(t, err)
 	require.Equal(t, map[types.UID]string{"of things.example.com": "11"}, unfollowed)
 }

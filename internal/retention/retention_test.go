@@ -50,7 +50,7 @@ func fourDays(t *testing.T) (url string, admin *pgxpool.Pool) {
 			b.Now = b.Now.Add(time.Hour)
 			known, _, err := b.Stream("pods").Known().GetByKey("shop/quiet")
 			require.NoError(t, err)
-			b.Sink.Complete(b.Now)
+			b.Sink.CompleteSweep(b.Now)
 			b.Commit(postgres.Item{Stream: b.Stream("pods").ID(), Kind: postgres.Delta, Type: delta.Sync, Source: delta.SourceResync, Object: known.(postgres.KnownObject)},
 				watched(delta.Updated, "busy"))
 			require.True(t, b.Sink.Swept(b.Now))

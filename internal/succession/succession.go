@@ -100,8 +100,8 @@ func (c *Candidate) check(ctx context.Context) error {
 
 // Fenced returns ErrFenced if another recorder has taken over the record. If the database does not answer, it returns nil: the leader
 // goes on, and the election calls Fenced again.
-func Fenced(ctx context.Context, record interface{ Holds(context.Context) error }, log *slog.Logger) error {
-	err := record.Holds(ctx)
+func Fenced(ctx context.Context, record interface{ CheckFence(context.Context) error }, log *slog.Logger) error {
+	err := record.CheckFence(ctx)
 	if err != nil && !errors.Is(err, postgres.ErrFenced) {
 		log.Debug("the check whether another recorder has taken over failed; retrying", "error", config.Plain(err))
 		return nil

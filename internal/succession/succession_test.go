@@ -27,7 +27,7 @@ func TestFencedReturnsNoErrorWhileTheDatabaseIsAway(t *testing.T) {
 	require.NoError(t, Fenced(t.Context(), sink, log))
 	db.RefuseConnections(t)
 	db.CutConnections(t)
-	require.Error(t, sink.Holds(t.Context()))
+	require.Error(t, sink.CheckFence(t.Context()))
 	require.NoError(t, Fenced(t.Context(), sink, log))
 	db.AllowConnections(t)
 	db.Exec(t, "UPDATE kuberewind.heads SET epoch = epoch + 1")

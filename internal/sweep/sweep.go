@@ -65,7 +65,7 @@ func (s *Sweeper) Round(ctx context.Context) error {
 		return errors.Join(rejected, s.store(ctx, now, lacking))
 	}
 	if rejected == nil { // I8: the sink counts the objects of open streams only.
-		s.Sink.Complete(now)
+		s.Sink.CompleteSweep(now)
 	}
 	return rejected
 }

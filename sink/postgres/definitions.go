@@ -32,8 +32,8 @@ const endOfLife = `CASE WHEN l.deleted_seq IS NULL THEN '' ELSE coalesce((
 			ON x.cluster = y.cluster AND x.seq = l.deleted_seq AND x.observed_at BETWEEN y.first_at AND y.last_at
 		WHERE y.cluster = l.cluster AND l.deleted_seq BETWEEN y.first_seq AND y.last_seq LIMIT 1), $2) END`
 
-// Recorded returns all streams of the cluster that are on record.
-func (p *Prior) Recorded(ctx context.Context) ([]RecordedStream, error) {
+// Streams returns all streams of the cluster that are on record.
+func (p *Prior) Streams(ctx context.Context) ([]RecordedStream, error) {
 	rows, err := p.pool.Query(ctx, `
 		SELECT s.api_group, s.resource, s.scope, s.version, s.kind, s.namespaced, s.filter, coalesce(s.position, ''),
 			EXISTS (SELECT FROM kuberewind.living a WHERE a.cluster = s.cluster AND a.stream = s.stream),
@@ -109,10 +109,10 @@ func (p *Prior) DefinedBefore(ctx context.Context, group, resource string, uid t
 // with which it was created.
 type Definition struct{ Name, UID, Created string }
 
-// Unfollowed returns the living definitions, created in the last day of the record, whose resources no stream has
-// followed since the definition was created. The recorder that recorded such a definition ended before it followed the resource. Unfollowed omits definitions that
+// UnfollowedDefinitions returns the living definitions, created in the last day of the record, whose resources no stream has
+// followed since the definition was created. The recorder that recorded such a definition ended before it followed the resource. It omits definitions that
 // existed when the record began, and definitions that were created while no recorder watched.
-func (p *Prior) Unfollowed(ctx context.Context) ([]Definition, error) {
+func (p *Prior) UnfollowedDefinitions(ctx context.Context) ([]Definition, error) {
 	rows, err := p.pool.Query(ctx, `
 		SELECT l.name, l.uid, x.rv FROM kuberewind.streams c
 		JOIN kuberewind.living a ON a.cluster = c.cluster AND a.stream = c.stream

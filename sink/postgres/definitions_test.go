@@ -28,7 +28,7 @@ func TestUnfollowedFindsYoungLivingDefinitionsWithoutAStream(t *testing.T) {
 	r.commit(replacedBy(again, "first_list", "9"))                                 // under an earlier definition
 	r.stream(StreamSpec{Group: "example.com", Resource: "opened", Kind: "Opened"}) // but with no list on record
 	r.reopen()
-	found, err := r.sink.Prior().Unfollowed(t.Context())
+	found, err := r.sink.Prior().UnfollowedDefinitions(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, []Definition{{"opened.example.com", "u16", "16"}, {"found.example.com", "u17", "17"}, {"again.example.com", "u19", "19"}}, found)
 }
@@ -43,7 +43,7 @@ func TestTheVersionOfADefinitionsEndIsKnownWhileItIsOnRecord(t *testing.T) {
 	r.commit(replacedBy(things, "first_list", "11"))
 	ended := func() string {
 		r.reopen()
-		streams, err := r.sink.Prior().Recorded(t.Context())
+		streams, err := r.sink.Prior().Streams(t.Context())
 		require.NoError(t, err)
 		require.Len(t, streams, 2)
 		definitions = r.stream(spec)

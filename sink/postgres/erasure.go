@@ -44,8 +44,8 @@ func BeginErasure(ctx context.Context, tx pgx.Tx, cluster int32) (*Erasing, erro
 	return e, err
 }
 
-// Change replaces a delta on record by a delta without the erased value. A text is nil if the row has none.
-func (e *Erasing) Change(ctx context.Context, observed time.Time, d chain.ErasedDelta, change, object, exact []byte) error {
+// ReplaceDelta replaces a delta on record by a delta without the erased value. A text is nil if the row has none.
+func (e *Erasing) ReplaceDelta(ctx context.Context, observed time.Time, d chain.ErasedDelta, change, object, exact []byte) error {
 	tag, err := e.tx.Exec(ctx, `
 		UPDATE kuberewind.deltas_data SET digest = $4, patch = $5::text::jsonb, object = $6::text::json, exact = $7
 		WHERE cluster = $1 AND seq = $2 AND observed_at = $3`,
@@ -64,9 +64,9 @@ func (e *Erasing) Change(ctx context.Context, observed time.Time, d chain.Erased
 	return err
 }
 
-// Own replaces the owners of a life's first version by owners without the erased value. The object_id is the seq of
+// ReplaceOwners replaces the owners of a life's first version by owners without the erased value. The object_id is the seq of
 // that version.
-func (e *Erasing) Own(ctx context.Context, id int64, owners []string) error {
+func (e *Erasing) ReplaceOwners(ctx context.Context, id int64, owners []string) error {
 	_, err := e.tx.Exec(ctx, `UPDATE kuberewind.lives SET owners = $3 WHERE cluster = $1 AND object_id = $2 AND owners IS DISTINCT FROM $3`, e.cluster, id, owners)
 	return err
 }

@@ -24,9 +24,9 @@ type Reversal struct {
 	FromAt time.Time
 }
 
-// Unnotified returns, by stream, the rollbacks of other streams on record after which the stream was not listed. Such a
+// OtherReversals returns, by stream, the rollbacks of other streams on record after which the stream was not listed. Such a
 // stream is in another etcd, or the previous recorder ended before it had notified every stream.
-func (p *Prior) Unnotified(ctx context.Context) (map[int32][]Reversal, error) {
+func (p *Prior) OtherReversals(ctx context.Context) (map[int32][]Reversal, error) {
 	// Two streams that find the rollback independently do so within seconds of each other.
 	rows, err := p.pool.Query(ctx, `
 		SELECT s.stream, g.stream, split_part(g.detail, '; ', 1), coalesce(g.from_rv, ''), g.from_at FROM kuberewind.streams s

@@ -36,7 +36,7 @@ func TestARollbackIsUnnotifiedForStreamsNotListedSince(t *testing.T) {
 
 	r.reopen()
 	open(append(all, "younger")...)
-	found, err := r.sink.Prior().Unnotified(t.Context())
+	found, err := r.sink.Prior().OtherReversals(t.Context())
 	require.NoError(t, err)
 	const proof = "pods x was something else"
 	for stream, reversals := range found {
@@ -47,7 +47,7 @@ func TestARollbackIsUnnotifiedForStreamsNotListedSince(t *testing.T) {
 	require.Equal(t, map[int32][]Reversal{streams[3].ID(): {{streams[0].ID(), proof, "10", noon}, {streams[1].ID(), proof, "10", noon}}}, found)
 
 	r.commit(replacedBy(streams[3], "forbidden", "12"))
-	found, err = r.sink.Prior().Unnotified(t.Context())
+	found, err = r.sink.Prior().OtherReversals(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -68,7 +68,7 @@ func TestARollbackIsNotifiedForStreamsThatContinuedLongAfterIt(t *testing.T) {
 		t.Helper()
 		r.reopen()
 		pods, idle = r.pods(), r.stream(StreamSpec{Resource: "leases", Kind: "Lease"})
-		found, err := r.sink.Prior().Unnotified(t.Context())
+		found, err := r.sink.Prior().OtherReversals(t.Context())
 		require.NoError(t, err)
 		return slices.Collect(maps.Keys(found))
 	}

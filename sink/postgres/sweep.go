@@ -72,9 +72,9 @@ func (s *Sink) Rewriting() bool {
 	return s.Rewritten() > 0 || s.committed.Load() < s.encoder.drafts.rewrote.Load()
 }
 
-// Complete requests that the encoder records the sweep of the UTC day of a time as complete. If it is complete, the
+// CompleteSweep requests that the encoder records the sweep of the UTC day of a time as complete. If it is complete, the
 // encoder does so with its next batch. The streams that have living objects on record must be open; see Dormant.
-func (s *Sink) Complete(at time.Time) { s.sweeps.requested.Store(dayOf(at.UnixMicro())) }
+func (s *Sink) CompleteSweep(at time.Time) { s.sweeps.requested.Store(dayOf(at.UnixMicro())) }
 
 // sweeps holds the day whose sweep may be complete, and the day that was swept last.
 type sweeps struct {

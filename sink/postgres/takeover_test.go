@@ -30,11 +30,11 @@ func TestASuccessorEndsTheTransactionOfAStoppedWriter(t *testing.T) {
 			}, 5*time.Minute, 5*time.Millisecond)
 
 			stale := f.sink
-			require.NoError(t, stale.Holds(t.Context()))
+			require.NoError(t, stale.CheckFence(t.Context()))
 			f.open()
 			defer stale.Close()
-			require.ErrorIs(t, stale.Holds(t.Context()), ErrFenced)
-			require.NoError(t, f.sink.Holds(t.Context()))
+			require.ErrorIs(t, stale.CheckFence(t.Context()), ErrFenced)
+			require.NoError(t, f.sink.CheckFence(t.Context()))
 			f.pods = f.recording.pods()
 			f.mustCommit(f.update())
 			f.exactlyOnce()

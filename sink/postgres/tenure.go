@@ -17,8 +17,8 @@ type tenure struct {
 	epoch   int64
 }
 
-// Holds returns ErrFenced if another writer has taken over. Otherwise it returns the error of the query, if any.
-func (s *Sink) Holds(ctx context.Context) error {
+// CheckFence returns ErrFenced if another writer has taken over. Otherwise it returns the error of the query, if any.
+func (s *Sink) CheckFence(ctx context.Context) error {
 	_, err := s.tenure.check(ctx, s.tenure.pool, "")
 	return err
 }
