@@ -93,7 +93,7 @@ func TestStreamsAreInterruptedTogetherByOneEntry(t *testing.T) {
 	require.NoError(t, other.Add(obj("b", "2", "7")))
 	before := next(t, q)
 	since := before[0].Observed.Add(-time.Second)
-	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Late{{"a", Begin{}}, {"b", Begin{"6", since}}, {"c", Begin{"8", since}}}))
+	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", []Interruption{{"a", Begin{}}, {"b", Begin{"6", since}}, {"c", Begin{"8", since}}}))
 	require.NoError(t, q.InterruptTogether(t.Context(), "history_reversed", "proof", nil), "there is no stream to interrupt")
 	entries := next(t, q)
 	require.Len(t, entries, 1)

@@ -37,15 +37,15 @@ func (f *FIFO) InterruptedSince(cause delta.Cause, detail string, begin Begin) e
 	return f.mark(&delta.Marker{Kind: delta.Interrupted, Cause: cause, Detail: detail, FromRV: rv, FromTime: at})
 }
 
-// Late is a stream that was interrupted before the recorder noticed it.
-type Late struct {
+// Interruption names a stream that was interrupted before the recorder noticed it.
+type Interruption struct {
 	Stream any // its handle
 	Begin  Begin
 }
 
 // InterruptTogether enqueues one entry that says why several streams cannot proceed. So all the gaps are committed, or
 // none. It blocks until there is room, or ctx ends.
-func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail string, streams []Late) error {
+func (q *Queue) InterruptTogether(ctx context.Context, cause delta.Cause, detail string, streams []Interruption) error {
 	if len(streams) == 0 {
 		return nil
 	}

@@ -15,8 +15,8 @@ type Contents struct {
 	Aside []string `json:"aside,omitempty"` // folders with unusable segments, oldest first
 }
 
-// Look returns the content of a folder, even if a process has it open. A missing folder counts as empty.
-func Look(dir string) (Contents, error) {
+// Inspect returns the content of a folder, even if a process has it open. A missing folder counts as empty.
+func Inspect(dir string) (Contents, error) {
 	var c Contents
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

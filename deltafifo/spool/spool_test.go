@@ -395,18 +395,18 @@ func TestSetAsideKeepsTheRecordsAndTheSpoolGoesOnEmpty(t *testing.T) {
 
 func TestTheStateOfAFolderIsReported(t *testing.T) {
 	dir := t.TempDir()
-	c, err := Look(filepath.Join(dir, "none"))
+	c, err := Inspect(filepath.Join(dir, "none"))
 	require.NoError(t, err)
 	require.Zero(t, c)
 	s := open(t, Options{Dir: dir})
 	defer func() { require.NoError(t, s.Close()) }()
 	fill(t, s, 0, 1)
-	c, err = Look(dir)
+	c, err = Inspect(dir)
 	require.NoError(t, err)
 	require.Equal(t, Contents{Bytes: s.Bytes()}, c)
 	folder, err := s.SetAside()
 	require.NoError(t, err)
-	c, err = Look(dir)
+	c, err = Inspect(dir)
 	require.NoError(t, err)
 	require.Equal(t, Contents{Aside: []string{folder}}, c)
 }

@@ -134,5 +134,5 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 
 // recordRollback queues the gaps of all streams whose history was rolled back, as one entry (I3).
 func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []rollback.Gap) error {
-	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, r.streams.Late(gaps))
+	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, r.streams.Interruptions(gaps))
 }

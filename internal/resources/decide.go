@@ -20,7 +20,7 @@ func (h *Handler) decide(ctx context.Context, s *stream.Stream, resource kube.Re
 	if begins != "" && run != nil && run.Concluded() {
 		run.Halt() // It sees no more events of this definition.
 	}
-	if run.Runs() {
+	if run.Running() {
 		return lifecycle.Decision{}, nil
 	}
 	f := s.Facts(run)

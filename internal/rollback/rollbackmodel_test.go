@@ -130,9 +130,9 @@ func (m *model) begin(verified time.Time) {
 		byStream[s.tracker] = s
 	}
 	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {
-		var late []deltafifo.Late
+		var late []deltafifo.Interruption
 		for _, g := range gaps {
-			late = append(late, deltafifo.Late{Stream: byStream[g.Stream], Begin: g.Begin})
+			late = append(late, deltafifo.Interruption{Stream: byStream[g.Stream], Begin: g.Begin})
 		}
 		return m.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, late)
 	}

@@ -1,8 +1,8 @@
 // Package spooling decides whose spool lies in a folder, and from which entry a recorder goes on there. It also
 // collects the state of each stream at the end of the spool.
 //
-// The header of a spool holds its identity. Each commit writes that identity and the next offset. [Start] compares the
-// two (I7). A starting recorder and "recorder erase" both use it. [Take] waits up to a minute for processes that only
+// The header of a spool holds its identity. Each commit writes that identity and the next offset. [FirstUnrecorded] compares the
+// two (I7). A starting recorder and "recorder erase" both use it. [OpenExclusive] waits up to a minute for processes that only
 // read.
 //
 // A recorder has a [Folder]. It opens the spool there, resumes it, and gives it to the queue:

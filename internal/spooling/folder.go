@@ -37,12 +37,12 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 	if _, err := os.Stat(f.Options.Dir); f.Options.MaxBytes == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	f.spool, err = Take(ctx, f.Options, f.Log)
+	f.spool, err = OpenExclusive(ctx, f.Options, f.Log)
 	if errors.Is(err, syscall.EROFS) {
 		f.Log.Error("the disk of the spool is read-only: its entries are written to the database, and none are added", "folder", f.Options.Dir, "error", err)
 		f.Metrics.SpoolFailing.Set(1)
 		f.Options.ReadOnly = true
-		f.spool, err = Take(ctx, f.Options, f.Log)
+		f.spool, err = OpenExclusive(ctx, f.Options, f.Log)
 	}
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -50,7 +50,7 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 	if err != nil {
 		f.spool = nil
 		f.Metrics.SpoolFailing.Set(1)
-		if c, lookErr := spool.Look(f.Options.Dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
+		if c, lookErr := spool.Inspect(f.Options.Dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
 			f.corrupt = true // The entries there would have come first.
 		}
 		f.Log.Error("there is no spool: a full queue will hold the watches back", "folder", f.Options.Dir, "error", err)
@@ -117,7 +117,7 @@ func (f *Folder) resume(owner Owner, noted postgres.Offset, codec deltafifo.Code
 	if f.empty() {
 		return nil, nil
 	}
-	from, err := Start(f.spool, owner, owner.Head, noted)
+	from, err := FirstUnrecorded(f.spool, owner, owner.Head, noted)
 	if errors.Is(err, ErrUnreadable) {
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 // ErrWaits says that a recorder writes the entries of a spool, or would if it were started there.
 var ErrWaits = errors.New("deltas wait in the spool")
 
-// Left reports whether the folder of a cluster's spool holds entries that no recorder will write. The next recorder
+// HasLeftovers reports whether the folder of a cluster's spool holds entries that no recorder will write. The next recorder
 // would set them aside, or delete them if all are recorded. The error is ErrWaits if a recorder will write them. Left
 // changes nothing. A recorder that starts meanwhile waits for it.
-func Left(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
-	c, err := spool.Look(dir)
+func HasLeftovers(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
+	c, err := spool.Inspect(dir)
 	if err != nil || c.Bytes == 0 {
 		return false, err
 	}
@@ -32,7 +32,7 @@ func Left(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key 
 	if err != nil {
 		return false, err
 	}
-	from, err := Start(s, Owner{Cluster: clusterUID, Key: key}, head, noted)
+	from, err := FirstUnrecorded(s, Owner{Cluster: clusterUID, Key: key}, head, noted)
 	if err != nil || from >= s.Next() {
 		return true, nil
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/kuberewind/kuberewind/internal/streamtest"
 )
 
-// Left changes nothing, and returns the answer that the next recorder would find.
+// HasLeftovers changes nothing, and returns the answer that the next recorder would find.
 func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	s := newStranded(t, time.Second)
-	left := func() (bool, error) { return spooling.Left(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
+	left := func() (bool, error) { return spooling.HasLeftovers(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
 	_, err := left()
 	require.ErrorIs(t, err, spooling.ErrWaits)
 	require.ErrorIs(t, err, spool.ErrLocked)
@@ -33,7 +33,7 @@ func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	require.NoError(t, s.Folder.Close())
 	_, err = left()
 	require.ErrorIs(t, err, spooling.ErrWaits)
-	no, err := spooling.Left(t.Context(), s.Conn, s.folder.Dir, "uid", []byte("another key"))
+	no, err := spooling.HasLeftovers(t.Context(), s.Conn, s.folder.Dir, "uid", []byte("another key"))
 	require.NoError(t, err)
 	require.True(t, no)
 

@@ -51,20 +51,20 @@ var (
 	ErrUnreadable = errors.New("it cannot be read")
 )
 
-// Spool is the part of a spool that Start needs.
+// Spool is the part of a spool that FirstUnrecorded needs.
 type Spool interface {
 	Header() []byte
 	Begun() uint64
 	First() uint64
 }
 
-// Start returns the first entry that is not on record (I7). The error is ErrForeign, ErrOvertaken or ErrUnreadable.
+// FirstUnrecorded returns the first entry that is not on record (I7). The error is ErrForeign, ErrOvertaken or ErrUnreadable.
 //
 // A commit writes the spool's identity and offset to the head before the queue removes its entries. If the head has
 // another identity, its digest decides. If the digest is still the one from when the spool got its identity, none of
 // its entries is on record. Any other digest means that another writer has written. If the spool began after the noted
 // offset, the database has lost commits.
-func Start(s Spool, owner Owner, head []byte, noted postgres.Offset) (uint64, error) {
+func FirstUnrecorded(s Spool, owner Owner, head []byte, noted postgres.Offset) (uint64, error) {
 	var was Owner
 	if err := json.Unmarshal(s.Header(), &was); err != nil || was.Cluster != owner.Cluster || !bytes.Equal(was.Key, owner.Key) || len(was.ID) == 0 {
 		return 0, ErrForeign

@@ -51,12 +51,12 @@ func TestTheHeadDecidesFromWhichEntryAStartGoesOn(t *testing.T) {
 	} {
 		header, err := json.Marshal(was)
 		require.NoError(t, err)
-		got, err := Start(spoolOf{header, test.begun, test.first}, test.owner, []byte(test.head), test.noted)
+		got, err := FirstUnrecorded(spoolOf{header, test.begun, test.first}, test.owner, []byte(test.head), test.noted)
 		require.ErrorIs(t, err, test.err, name)
 		require.Equal(t, test.want, got, name)
 	}
 	for _, header := range []string{"{", `{"cluster":"c","key":"a2V5"}`} {
-		_, err := Start(spoolOf{header: []byte(header)}, now, nil, postgres.Offset{})
+		_, err := FirstUnrecorded(spoolOf{header: []byte(header)}, now, nil, postgres.Offset{})
 		require.ErrorIs(t, err, ErrForeign, header)
 	}
 }

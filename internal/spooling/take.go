@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// readersTimeout is how long Take waits for processes that only read the spool, such as "recorder erase" at its
+	// readersTimeout is how long OpenExclusive waits for processes that only read the spool, such as "recorder erase" at its
 	// beginning. Reading a large spool takes less.
 	readersTimeout = time.Minute
 	readersLook    = 100 * time.Millisecond
 )
 
-// Take opens the spool. If other processes read it, Take waits for them.
-func Take(ctx context.Context, o spool.Options, log *slog.Logger) (*spool.Spool, error) {
+// OpenExclusive opens the spool. If other processes read it, OpenExclusive waits for them.
+func OpenExclusive(ctx context.Context, o spool.Options, log *slog.Logger) (*spool.Spool, error) {
 	s, err := spool.Open(o)
 	if !errors.Is(err, spool.ErrRead) {
 		return s, err

@@ -60,7 +60,7 @@ func Read(ctx context.Context, db *database.Database, conn *pgx.Conn, spools str
 // lookAtSpool returns the contents of a spool's folder, or why it cannot be read. The folder may belong to another user, so an error there must
 // not hide the rest of the status.
 func lookAtSpool(dir string) Spool {
-	contents, err := spool.Look(dir)
+	contents, err := spool.Inspect(dir)
 	if err != nil {
 		return Spool{Error: err.Error()}
 	}

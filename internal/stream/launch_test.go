@@ -180,7 +180,7 @@ func TestARunIsDecidedAboutOnlyWhenItHasEnded(t *testing.T) {
 	}
 	s := bare("widgets")
 	s.run = run
-	require.True(t, run.Runs())
+	require.True(t, run.Running())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.Launch(ctx, s, widgets, lifecycle.Decision{})

@@ -174,7 +174,7 @@ func TestAStreamThatTheSpoolOnlyNamesInAnothersMarkerIsListed(t *testing.T) {
 	require.NoError(t, pods.Add(streamtest.Served(t, "Pod", "b", 21)))
 	nodes, _ := s.Follow("nodes", "Node")
 	mine, _ := s.Follow("pods", "Pod")
-	require.NoError(t, s.Queue.InterruptTogether(t.Context(), delta.CauseHistoryReversed, "why", []deltafifo.Late{{Stream: mine}, {Stream: nodes}}))
+	require.NoError(t, s.Queue.InterruptTogether(t.Context(), delta.CauseHistoryReversed, "why", []deltafifo.Interruption{{Stream: mine}, {Stream: nodes}}))
 	for rv := 22; s.Queue.Stats().Spooled == 0; rv++ {
 		require.NoError(t, pods.Add(streamtest.Served(t, "Pod", fmt.Sprint("b", rv), rv)))
 	}

@@ -35,8 +35,8 @@ type Run struct {
 
 var errStreamStopped = errors.New("the stream was stopped")
 
-// Runs reports whether the reflector has not ended. There may be no run.
-func (r *Run) Runs() bool {
+// Running reports whether the reflector has not ended. There may be no run.
+func (r *Run) Running() bool {
 	if r == nil {
 		return false
 	}

@@ -166,17 +166,17 @@ func (s *Set) Halt() {
 	all.Wait()
 }
 
-// Late returns the streams whose history no longer exists, in the form in which the queue opens their gaps (I3).
-func (s *Set) Late(gaps []rollback.Gap) []deltafifo.Late {
+// Interruptions returns the streams whose history no longer exists, in the form in which the queue opens their gaps (I3).
+func (s *Set) Interruptions(gaps []rollback.Gap) []deltafifo.Interruption {
 	of := map[*rollback.Stream]*Stream{}
 	for _, st := range s.All() {
 		of[st.etcd] = st
 	}
-	var late []deltafifo.Late
+	var interruptions []deltafifo.Interruption
 	for _, g := range gaps {
 		if st := of[g.Stream]; st != nil {
-			late = append(late, deltafifo.Late{Stream: st, Begin: g.Begin})
+			interruptions = append(interruptions, deltafifo.Interruption{Stream: st, Begin: g.Begin})
 		}
 	}
-	return late
+	return interruptions
 }

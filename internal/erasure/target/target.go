@@ -58,7 +58,7 @@ func Find(ctx context.Context, conn *pgx.Conn, cfg config.Config, o *erasure.Opt
 // keptInSpool returns the paths of files in a spool's folder that no recorder will write. It returns an error if deltas wait that a recorder
 // will write: they would bring the value back, or be lost.
 func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerprint []byte) (kept []string, err error) {
-	left, err := spooling.Left(ctx, conn, dir, uid, fingerprint)
+	left, err := spooling.HasLeftovers(ctx, conn, dir, uid, fingerprint)
 	if errors.Is(err, spooling.ErrWaits) {
 		err = fmt.Errorf("%w. They may hold the value: let it write them first, until kuberewind_spool_entries is 0", err)
 		if !errors.Is(err, spool.ErrLocked) {
@@ -70,7 +70,7 @@ func keptInSpool(ctx context.Context, conn *pgx.Conn, dir, uid string, fingerpri
 	if err != nil {
 		return nil, fmt.Errorf("cannot read whether deltas in the spool hold the value; run this as the recorder's user: %w", err)
 	}
-	c, err := spool.Look(dir)
+	c, err := spool.Inspect(dir)
 	if left {
 		kept = append(kept, filepath.Join(dir, "*.seg"))
 	}
