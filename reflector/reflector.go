@@ -162,6 +162,6 @@ func (r *Reflector) follow(ctx context.Context) error {
 // anything, "" if it has to list. The caller may use it before Run and after Run has returned.
 func (r *Reflector) ResumeResourceVersion() string { return r.place.at.Complete }
 
-// Reverse says that the server's history went backwards. The watch ends, the store learns it, and a list follows once
-// History accepts one as truthful. Any goroutine may call it, at any time.
-func (r *Reflector) Reverse(proof string) { r.timeline.notify(proof) }
+// ReportReversal says that the server's history went backwards. The watch ends, the store learns it, and a list follows once
+// History accepts one (CheckList). Any goroutine may call it, at any time.
+func (r *Reflector) ReportReversal(proof string) { r.timeline.notify(proof) }

@@ -17,10 +17,10 @@ type History interface {
 	// "" if there is none. An implementation may also reverse other streams of that history. If the store has
 	// nothing, or a list after a reversal is due, resourceVersion is "". After an error the reflector does not watch.
 	Reversed(ctx context.Context, resourceVersion string) (proof string, err error)
-	// Truthful returns an error while a list does not show the present state. items are the list's first. A server
+	// CheckList returns an error while a list does not show the present state. items are the list's first. A server
 	// lists from its cache, which may not know the present state yet. If at is not "", a list at exactly that resource
 	// version is better: other streams were listed there.
-	Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error)
+	CheckList(ctx context.Context, resourceVersion string, items []any) (at string, err error)
 }
 
 // noHistory is the History of a reflector without Options.History.
@@ -28,7 +28,7 @@ type noHistory struct{}
 
 func (noHistory) Reversed(context.Context, string) (string, error) { return "", nil }
 
-func (noHistory) Truthful(context.Context, string, []any) (string, error) { return "", nil }
+func (noHistory) CheckList(context.Context, string, []any) (string, error) { return "", nil }
 
 // errReversed ends a watch whose history was found to be another one.
 var errReversed = errors.New("the server's history went backwards")
@@ -106,7 +106,7 @@ func (t *timeline) reverse(ctx context.Context, proof string) error {
 }
 
 // trust returns an error if the first page of a list does not show the present state. It asks History only for a first
-// list and after a reversal: before any other list, check has confirmed the history. For at, see History.Truthful.
+// list and after a reversal: before any other list, check has confirmed the history. For at, see History.CheckList.
 func (t *timeline) trust(ctx context.Context, p page) (at string, err error) {
 	select {
 	case proof := <-t.proofs: // The list may have waited at the gate.
@@ -118,7 +118,7 @@ func (t *timeline) trust(ctx context.Context, p page) (at string, err error) {
 	if t.reversed == "" && t.place.recorded() {
 		return "", nil
 	}
-	if at, err = t.history.Truthful(ctx, p.rv, p.items); err != nil {
+	if at, err = t.history.CheckList(ctx, p.rv, p.items); err != nil {
 		return "", fmt.Errorf("the list at resource version %s is not trusted: %w", p.rv, err)
 	}
 	return at, nil

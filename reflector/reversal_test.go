@@ -23,7 +23,7 @@ type historian struct {
 	proof  string
 	failed error  // if the check fails
 	at     string // a resource version at which other streams were listed
-	stale  error  // why a list is not truthful
+	stale  error  // why a list does not show the present state
 	asked  []string
 	shown  int // items of lists
 }
@@ -44,7 +44,7 @@ func (h *historian) Reversed(_ context.Context, rv string) (string, error) {
 	return h.proof, h.failed
 }
 
-func (h *historian) Truthful(_ context.Context, _ string, items []any) (at string, err error) {
+func (h *historian) CheckList(_ context.Context, _ string, items []any) (at string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shown += len(items)
@@ -95,8 +95,8 @@ func TestAReversedStreamClosesItsOpenWatchOnce(t *testing.T) {
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
 		start(t, r)
 		require.Empty(t, store.calls())
-		r.Reverse("another stream has seen it")
-		r.Reverse("and another")
+		r.ReportReversal("another stream has seen it")
+		r.ReportReversal("and another")
 		synctest.Wait()
 		want := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
 		require.Equal(t, want, store.calls())
@@ -141,7 +141,7 @@ func (h history) Reversed(_ context.Context, rv string) (string, error) {
 	return h.proof(*h.n), nil
 }
 
-func (history) Truthful(context.Context, string, []any) (string, error) { return "", nil }
+func (history) CheckList(context.Context, string, []any) (string, error) { return "", nil }
 
 func TestAStreamIsListedAtTheVersionOfOtherStreams(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -216,7 +216,7 @@ func TestAStreamThatIsReversedAtTheGateRejectsAStaleList(t *testing.T) {
 		elapse(time.Minute)
 		require.Empty(t, store.calls())
 		h.set(func() { h.stale = errors.New("the cache is stale") })
-		r.Reverse("another stream has seen it")
+		r.ReportReversal("another stream has seen it")
 		close(turn)
 		elapse(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed"}, store.calls())

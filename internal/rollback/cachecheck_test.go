@@ -161,7 +161,7 @@ func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 		require.NoError(t, c.all.lookBack(t.Context()))
 		require.True(t, quiet.RolledBack())
 		at := func(c *Stream, listed string) string {
-			at, err := c.Truthful(t.Context(), listed, server.page())
+			at, err := c.CheckList(t.Context(), listed, server.page())
 			require.NoError(t, err)
 			return at
 		}

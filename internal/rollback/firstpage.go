@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Truthful implements reflector.History. After a rollback, the first list from a new cache says at which resource
+// CheckList implements reflector.History. After a rollback, the first list from a new cache says at which resource
 // version the other streams are listed. Otherwise a quiet stream could be listed before a busy one. No stream would
 // have claimed the revisions between the two lists, and the quiet one would have to look at each of them.
-func (c *Stream) Truthful(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
+func (c *Stream) CheckList(ctx context.Context, resourceVersion string, items []any) (at string, err error) {
 	listed, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
 		return "", nil //nolint:nilerr // opaque versions cannot be compared

@@ -128,10 +128,10 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, notified
 }
 
-// truthful calls Truthful for a list.
+// truthful calls CheckList for a list.
 func truthful(t *testing.T, c *Stream, resourceVersion string, items []any) error {
 	t.Helper()
-	_, err := c.Truthful(t.Context(), resourceVersion, items)
+	_, err := c.CheckList(t.Context(), resourceVersion, items)
 	return err
 }
 

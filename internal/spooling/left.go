@@ -13,7 +13,7 @@ import (
 var ErrWaits = errors.New("deltas wait in the spool")
 
 // HasLeftovers reports whether the folder of a cluster's spool holds entries that no recorder will write. The next recorder
-// would set them aside, or delete them if all are recorded. The error is ErrWaits if a recorder will write them. Left
+// would set them aside, or delete them if all are recorded. The error is ErrWaits if a recorder will write them. HasLeftovers
 // changes nothing. A recorder that starts meanwhile waits for it.
 func HasLeftovers(ctx context.Context, db postgres.Queryer, dir, clusterUID string, key []byte) (left bool, err error) {
 	c, err := spool.Inspect(dir)
