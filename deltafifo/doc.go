@@ -19,7 +19,7 @@
 //     Size() that it has after the transformer, or else for an estimate.
 //   - A list is compared with the stream's state at the queue's tail: the known objects (KnownObjects), as changed by
 //     the held entries. Only differences become deltas. Another UID under the same key is another life (I5). Every list
-//     ends in one marker with its findings (I3). An object on the list that could not be read (Unread) has not
+//     ends in one marker with its findings (I3). An object on the list that could not be read (Unreadable) has not
 //     vanished.
 //
 // # Where it differs from client-go's queues

@@ -57,7 +57,7 @@ var (
 		ReplacePage(list []interface{}, resourceVersion string) error
 		EndReplace(resourceVersion string) error
 		AbortReplace()
-		Unread(key string) error
+		Unreadable(key string) error
 	} = (*FIFO)(nil)
 	_ interface { // a reflector that reports interruptions looks for these methods
 		Interrupted(cause delta.Cause, detail string) error

@@ -39,9 +39,9 @@ func (f *FIFO) ReplacePage(list []interface{}, resourceVersion string) error {
 	return f.lists.page(list, resourceVersion)
 }
 
-// Unread says that the list has an object that could not be read: it has not vanished. If the key is "", it may be any
+// Unreadable says that the list has an object that could not be read: it has not vanished. If the key is "", it may be any
 // object, and then no object counts as vanished.
-func (f *FIFO) Unread(key string) error {
+func (f *FIFO) Unreadable(key string) error {
 	f.stream.feed.Lock()
 	defer f.stream.feed.Unlock()
 	return f.lists.unread(key)

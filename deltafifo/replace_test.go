@@ -39,10 +39,10 @@ func TestAnObjectThatCouldNotBeReadHasNotVanished(t *testing.T) {
 		"":  {"replaced expired 2..9 +1 ~0 -0 =0 >9"}, // It may be any object.
 	} {
 		q, f := newFIFO(Options{}, FIFOOptions{KnownObjects: knowing(obj("a", "1", "1"), obj("b", "2", "2"))})
-		require.ErrorIs(t, f.Unread(unread), errNotReplacing)
+		require.ErrorIs(t, f.Unreadable(unread), errNotReplacing)
 		require.NoError(t, f.BeginReplace("expired", "", "2"))
 		require.NoError(t, f.ReplacePage([]any{obj("c", "3", "3")}, "9"))
-		require.NoError(t, f.Unread(unread))
+		require.NoError(t, f.Unreadable(unread))
 		require.NoError(t, f.EndReplace("9"))
 		require.Equal(t, append([]string{"relist Sync c/3@3=body-3 >"}, want...), describe(next(t, q)))
 	}

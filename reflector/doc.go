@@ -17,7 +17,7 @@
 //   - I3: the reflector announces every list to a PagedStore, with its cause. It announces every time in which the
 //     stream cannot go on to an InterruptStore. It does not list while the server can still give the history (see
 //     below).
-//   - An UnreadStore learns which items of a list could not be read: they have not vanished.
+//   - An UnreadableStore learns which items of a list could not be read: they have not vanished.
 //   - A position does not age. If no bookmark moves it, RecoverRevisions lets the reflector move it to a version up to
 //     which it has proved that nothing happened. The watch stays open meanwhile. How often the reflector looks depends
 //     on the history that etcd keeps (QuietEvery). A ProofStore learns that the position is proved.

@@ -249,9 +249,9 @@ func (c *recovery) askExactly(ctx context.Context, revision uint64, options meta
 // afford returns nil if another request may be made. A look that may make no more comes again in its turn.
 func (c *recovery) afford() error {
 	switch {
-	case c.quiet && !c.r.options.AffordLook():
+	case c.quiet && !c.r.options.AllowLook():
 		return errManyLooks
-	case !c.quiet && !c.r.options.Afford():
+	case !c.quiet && !c.r.options.AllowRecovery():
 		return &unrecoverable{"the recoveries of all streams have used up their requests"}
 	}
 	return nil

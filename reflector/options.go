@@ -22,7 +22,7 @@ const (
 	defaultForbiddenRetry = time.Minute
 	// Three such intervals are less than five minutes. Etcd keeps that much history unless the API server is configured
 	// otherwise.
-	defaultUnmarkedTimeout = 90 * time.Second
+	defaultLookInterval = 90 * time.Second
 
 	// These are the steps of client-go's own reflector. They end at one request in 30 to 60 seconds.
 	backoffInit   = 800 * time.Millisecond
@@ -82,14 +82,14 @@ type Options struct {
 	// Default 3 minutes.
 	SilenceTimeout time.Duration
 
-	// Unmarked says that the server sends no bookmarks of this resource. Default: this is assumed if it has sent none
-	// for UnmarkedTimeout.
-	Unmarked bool
-	// UnmarkedTimeout is how often the reflector looks at a stream whose position no bookmark moves. A look proves that
+	// NoBookmarks says that the server sends no bookmarks of this resource. Default: this is assumed if it has sent none
+	// for LookInterval.
+	NoBookmarks bool
+	// LookInterval is how often the reflector looks at a stream whose position no bookmark moves. A look proves that
 	// nothing has happened, and moves the position. It needs RecoverRevisions. If Revisions knows of less history, a
 	// stream without any bookmarks is looked at more often: each sixth of the history, 5 seconds at least. As long as
 	// Revisions does not know, it looks every 5 seconds. Default 90 seconds, within which a server that sends bookmarks has sent one.
-	UnmarkedTimeout time.Duration
+	LookInterval time.Duration
 
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with up to as much again at random. While
 	// the first list after a reversal is due, it grows only up to 10 s.
@@ -109,12 +109,12 @@ type Options struct {
 	// costs nothing. Each other one takes a list of one object, and if something has changed, one of all. Revisions are
 	// counted until a watch works. Default 0: none.
 	RecoverRevisions int
-	// Afford decides about each request of a recovery, so that all streams together do not overload a server that has
+	// AllowRecovery decides about each request of a recovery, so that all streams together do not overload a server that has
 	// just started. If it returns false, the recovery ends, and the part that it has not found is a gap. Default: true.
-	Afford func() bool
-	// AffordLook decides about each request of a look at a quiet stream. If it returns false, the look ends, and the
+	AllowRecovery func() bool
+	// AllowLook decides about each request of a look at a quiet stream. If it returns false, the look ends, and the
 	// next one comes in its turn. Default: true.
-	AffordLook func() bool
+	AllowLook func() bool
 	// Revisions knows which revisions belong to other resources. Default: none are known.
 	Revisions Revisions
 
@@ -178,7 +178,7 @@ func (o Options) withDefaults() Options {
 	orElse(&o.PageBytes, defaultPageBytes)
 	orElse(&o.MinWatchTimeout, defaultMinWatchTimeout)
 	orElse(&o.SilenceTimeout, defaultSilenceTimeout)
-	orElse(&o.UnmarkedTimeout, defaultUnmarkedTimeout)
+	orElse(&o.LookInterval, defaultLookInterval)
 	orElse(&o.ForbiddenRetry, defaultForbiddenRetry)
 	orElse(&o.Name, o.TypeDescription)
 	if o.Backoff == nil {
@@ -196,11 +196,11 @@ func (o Options) withDefaults() Options {
 	if o.ListGate == nil {
 		o.ListGate = func(context.Context) (func(), error) { return func() {}, nil }
 	}
-	if o.Afford == nil {
-		o.Afford = func() bool { return true }
+	if o.AllowRecovery == nil {
+		o.AllowRecovery = func() bool { return true }
 	}
-	if o.AffordLook == nil {
-		o.AffordLook = func() bool { return true }
+	if o.AllowLook == nil {
+		o.AllowLook = func() bool { return true }
 	}
 	if o.Returned == nil {
 		o.Returned = func() <-chan struct{} { return nil }

@@ -25,29 +25,29 @@ func QuietEvery(kept, most time.Duration) time.Duration {
 
 // quiet holds the age of a stream's position.
 type quiet struct {
-	bookmarks bool      // the server has sent one
-	unmarked  bool      // the server sends no bookmarks
-	since     time.Time // when the position last moved
-	stalled   bool      // the newest bookmark did not move the position
-	again     time.Time // when to look again
-	missed    uint64    // the position after which a look has found something, 0 if none has
+	bookmarks   bool      // the server has sent one
+	noBookmarks bool      // the server sends no bookmarks
+	since       time.Time // when the position last moved
+	stalled     bool      // the newest bookmark did not move the position
+	again       time.Time // when to look again
+	missed      uint64    // the position after which a look has found something, 0 if none has
 
-	most      time.Duration // Options.UnmarkedTimeout
+	most      time.Duration // Options.LookInterval
 	revisions Revisions     // Options.Revisions
 	clock     clock.PassiveClock
 }
 
 func newQuiet(options *Options) *quiet {
 	return &quiet{
-		unmarked: options.Unmarked, since: options.Clock.Now(),
-		most: options.UnmarkedTimeout, revisions: options.Revisions, clock: options.Clock,
+		noBookmarks: options.NoBookmarks, since: options.Clock.Now(),
+		most: options.LookInterval, revisions: options.Revisions, clock: options.Clock,
 	}
 }
 
 // heard notes an event that the store has accepted.
 func (q *quiet) heard(kind watch.EventType, moved bool) {
 	if kind == watch.Bookmark {
-		q.bookmarks, q.unmarked = true, false
+		q.bookmarks, q.noBookmarks = true, false
 	}
 	if moved {
 		q.since, q.stalled = q.clock.Now(), false
@@ -75,9 +75,9 @@ func (q *quiet) untilLook() time.Duration {
 	case q.bookmarks && !q.stalled:
 		return every
 	case !q.bookmarks && still >= every:
-		q.unmarked = true
+		q.noBookmarks = true
 	}
-	if q.unmarked {
+	if q.noBookmarks {
 		every = q.every()
 	}
 	return max(every-still, q.again.Sub(q.clock.Now()))
@@ -87,7 +87,7 @@ func (q *quiet) untilLook() time.Duration {
 // has compacted it. Then the server would refuse the next watch, and nothing would show whether something was missed.
 // So the position moves to a version up to which lookIfQuiet has proved that nothing happened.
 func (r *recoverer) lookIfQuiet(ctx context.Context) error {
-	r.quiet.again = r.options.Clock.Now().Add(r.options.UnmarkedTimeout)
+	r.quiet.again = r.options.Clock.Now().Add(r.options.LookInterval)
 	// The reflector has read the watch until now: no more deletes of one lease follow.
 	r.place.waited()
 	from, err := strconv.ParseUint(r.place.at.Complete, 10, 64)
@@ -100,7 +100,7 @@ func (r *recoverer) lookIfQuiet(ctx context.Context) error {
 	nothing, err := c.nothingSince(ctx)
 	r.log.DebugContext(ctx, "quiet stream looked at", "from", from, "to", c.to, "revisions", len(c.points),
 		"requests", c.requests.Load(), "nothing_happened", nothing, "error", err)
-	if r.quiet.unmarked && !isLasting(err) {
+	if r.quiet.noBookmarks && !isLasting(err) {
 		r.quiet.again = r.options.Clock.Now().Add(r.quiet.every())
 	}
 	switch {

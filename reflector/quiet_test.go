@@ -19,7 +19,7 @@ func TestAQuietStreamWithoutBookmarksDoesNotAge(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
 		for range 3 {
 			s.elsewhere()
-			elapse(defaultUnmarkedTimeout)
+			elapse(defaultLookInterval)
 		}
 		require.Equal(t, []string{"bookmark 10", "bookmark 11", "bookmark 12"}, store.calls())
 		require.Len(t, s.watched(), 1, "the watch goes on")
@@ -40,7 +40,7 @@ func TestDeletesOfOneVersionDoNotStopAQuietStreamFromMoving(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
 		s.write(watch.Deleted, "a", "b")
 		s.elsewhere()
-		elapse(defaultUnmarkedTimeout + worksAfter)
+		elapse(defaultLookInterval + worksAfter)
 		require.Equal(t, []string{"delete a@10", "delete b@10", "bookmark 11"}, store.calls())
 	})
 }
@@ -55,7 +55,7 @@ func TestAQuietStreamIsNotMovedPastEventsThatItsWatchHasNotServed(t *testing.T) 
 		s.write(watch.Added, "brief")
 		s.write(watch.Deleted, "brief")
 		s.elsewhere()
-		elapse(2 * defaultUnmarkedTimeout)
+		elapse(2 * defaultLookInterval)
 		require.Empty(t, store.calls())
 		close(stuck)
 		elapse(0)
@@ -77,7 +77,7 @@ func TestAWatchThatMissesEventsIsOpenedAgain(t *testing.T) {
 		}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10}))
 		s.write(watch.Added, "b")
-		elapse(2*defaultUnmarkedTimeout + worksAfter)
+		elapse(2*defaultLookInterval + worksAfter)
 		require.Equal(t, []string{"add b@10"}, store.calls())
 		require.Len(t, s.watched(), 2)
 	})
@@ -97,7 +97,7 @@ func TestNoLookFollowsARecoveryThatHasMovedAQuietStream(t *testing.T) {
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
 			ResourceVersion: "9", RecoverRevisions: 10, Hooks: Hooks{Recovered: func(Recovery) { _, asked = s.requests() }},
 		}))
-		elapse(2 * defaultUnmarkedTimeout)
+		elapse(2 * defaultLookInterval)
 		s.elsewhere()
 		s.forget()
 		s.set(func() { away = false })
@@ -106,7 +106,7 @@ func TestNoLookFollowsARecoveryThatHasMovedAQuietStream(t *testing.T) {
 		_, askedSince := s.requests()
 		require.Equal(t, asked, askedSince)
 		s.elsewhere()
-		elapse(defaultUnmarkedTimeout)
+		elapse(defaultLookInterval)
 		require.Contains(t, store.calls(), "bookmark 11")
 	})
 }
@@ -132,7 +132,7 @@ func TestAQuietStreamIsLookedAtSixTimesWhileEtcdKeepsARevision(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T) {
 			s, store, h := newServer(9), &ledger{}, keeping(kept)
-			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, NoBookmarks: true}))
 			s.elsewhere()
 			elapse(every - time.Second)
 			require.Empty(t, store.calls(), "%s kept", kept)
@@ -150,7 +150,7 @@ func TestAQuietStreamIsLookedAtSixTimesWhileEtcdKeepsARevision(t *testing.T) {
 func TestLooksBecomeRareAsMoreHistoryProvesReadable(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, h := newServer(9), keeping(0)
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, NoBookmarks: true}))
 		elapse(20 * time.Second)
 		require.Len(t, s.listed(), 4)
 		h.kept.Store(int64(time.Hour))
@@ -169,7 +169,7 @@ func TestAStreamWhoseBookmarksDoNotMoveIsLookedAt(t *testing.T) {
 		require.Empty(t, s.listed(), "that bookmark has moved the position")
 		s.bookmark() // The server's cache does not know the next write.
 		s.elsewhere()
-		elapse(defaultUnmarkedTimeout)
+		elapse(defaultLookInterval)
 		require.Equal(t, []string{"bookmark 10", "bookmark 10", "bookmark 11"}, store.calls())
 		s.elsewhere()
 		s.bookmark()
@@ -185,7 +185,7 @@ func TestAStreamWithoutABookmarkYetGetsTimeForOne(t *testing.T) {
 		s, store, h := newServer(9), &ledger{}, keeping(0)
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h}))
 		s.elsewhere()
-		elapse(defaultUnmarkedTimeout - time.Second)
+		elapse(defaultLookInterval - time.Second)
 		require.Empty(t, s.listed())
 		elapse(time.Second)
 		s.elsewhere()
@@ -198,7 +198,7 @@ func TestAServerWithoutAnswersIsNotAskedEveryFewSeconds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, h := newServer(9), keeping(0)
 		s.onList = func(metav1.ListOptions) error { return expired() }
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, Unmarked: true}))
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, &ledger{}, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, NoBookmarks: true}))
 		elapse(4 * time.Minute)
 		require.Len(t, s.listed(), 3)
 	})
@@ -224,13 +224,13 @@ func TestALookWithoutBudgetIsRepeatedAndTakesNothingFromRecoveries(t *testing.T)
 		var looks, recoveries atomic.Int64
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
 			ResourceVersion: "9", RecoverRevisions: 10,
-			Afford:     func() bool { recoveries.Add(1); return true },
-			AffordLook: func() bool { return looks.Add(1) > 1 },
+			AllowRecovery: func() bool { recoveries.Add(1); return true },
+			AllowLook:     func() bool { return looks.Add(1) > 1 },
 		}))
 		s.elsewhere()
-		elapse(defaultUnmarkedTimeout)
+		elapse(defaultLookInterval)
 		require.Empty(t, store.calls())
-		elapse(defaultUnmarkedTimeout)
+		elapse(defaultLookInterval)
 		require.Equal(t, []string{"bookmark 10"}, store.calls())
 		require.Zero(t, recoveries.Load())
 	})

@@ -240,7 +240,7 @@ func TestARecoveryWithoutBudgetIsAGap(t *testing.T) {
 		s.forget()
 		var asked atomic.Int64
 		afford := func() bool { return asked.Add(1) <= 30 }
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000, Afford: afford}))
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 1000, AllowRecovery: afford}))
 		require.Equal(t, []string{"begin expired from 9", "page", "end 109"}, store.calls())
 		require.LessOrEqual(t, len(s.listed()), 30+1)
 	})

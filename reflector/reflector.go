@@ -44,7 +44,7 @@ func NewReflector(
 // NewReflectorWithOptions returns a reflector that lists and watches with lw and feeds the store. Each object must have
 // the type of expectedType, and its apiVersion and kind if that is an *unstructured.Unstructured that has them. Nil
 // accepts any type. In addition to cache.ReflectorStore, the store may implement PagedStore, InterruptStore,
-// UnreadStore, ProofStore, cache.ReflectorBookmarkStore and cache.ResourceVersionUpdater. As in client-go's queues, the store applies its own
+// UnreadableStore, ProofStore, cache.ReflectorBookmarkStore and cache.ResourceVersionUpdater. As in client-go's queues, the store applies its own
 // transformer (cache.TransformingStore).
 func NewReflectorWithOptions(
 	lw cache.ListerWatcher, expectedType any, store cache.ReflectorStore, options Options,

@@ -25,11 +25,11 @@ type PagedStore interface {
 	AbortReplace()
 }
 
-// UnreadStore is an optional interface of a PagedStore. Between BeginReplace and EndReplace it learns of objects on the
+// UnreadableStore is an optional interface of a PagedStore. Between BeginReplace and EndReplace it learns of objects on the
 // list that could not be read, so that they do not count as vanished.
-type UnreadStore interface {
-	// Unread passes the object's key as cache.ObjectName writes it, "" if not even that could be read.
-	Unread(key string) error
+type UnreadableStore interface {
+	// Unreadable gets the object's key as cache.ObjectName writes it, "" if not even that could be read.
+	Unreadable(key string) error
 }
 
 // ProofStore is an optional interface of the store. Its Proved gets a position that was proved, in place of Bookmark.
@@ -50,7 +50,7 @@ type InterruptStore interface {
 type outlet struct {
 	store     cache.ReflectorStore
 	paged     PagedStore
-	unread    UnreadStore
+	unread    UnreadableStore
 	interrupt InterruptStore
 	bookmark  cache.ReflectorBookmarkStore
 	proof     ProofStore
@@ -60,7 +60,7 @@ type outlet struct {
 func newOutlet(store cache.ReflectorStore) outlet {
 	o := outlet{store: store}
 	o.paged, _ = store.(PagedStore)
-	o.unread, _ = store.(UnreadStore)
+	o.unread, _ = store.(UnreadableStore)
 	o.interrupt, _ = store.(InterruptStore)
 	o.bookmark, _ = store.(cache.ReflectorBookmarkStore)
 	o.proof, _ = store.(ProofStore)
@@ -113,7 +113,7 @@ func (o outlet) unreadable(errs []error) error {
 		if errors.As(err, &named) && named.ObjectName().Name != "" {
 			key = named.ObjectName().String()
 		}
-		if err := o.unread.Unread(key); err != nil {
+		if err := o.unread.Unreadable(key); err != nil {
 			return storeFailed("unread", "", err)
 		}
 	}

@@ -55,7 +55,7 @@ var (
 	_ cache.ResourceVersionUpdater = (*ledger)(nil)
 	_ PagedStore                   = (*ledger)(nil)
 	_ InterruptStore               = (*ledger)(nil)
-	_ UnreadStore                  = (*ledger)(nil)
+	_ UnreadableStore              = (*ledger)(nil)
 )
 
 func (l *ledger) got(c call) error {
@@ -110,8 +110,8 @@ func (l *ledger) Resync() error      { return l.got(call{method: "resync"}) }
 func (l *ledger) Resumed() error     { return l.got(call{method: "resumed"}) }
 func (l *ledger) AbortReplace()      { _ = l.got(call{method: "abort"}) }
 
-// Unread puts the key in the place of a cause.
-func (l *ledger) Unread(key string) error {
+// Unreadable puts the key in the place of a cause.
+func (l *ledger) Unreadable(key string) error {
 	return l.got(call{method: "unread", cause: delta.Cause(key)})
 }
 

@@ -142,12 +142,12 @@ func (l *Launcher) newReflector(s *Stream, run *Run, resource kube.Resource, d l
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
 		ResourceVersion: position, StartResourceVersion: beginOf(d), ListCause: d.Cause, Interrupted: s.standing.interrupted,
-		BeforeList: func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // Halt closes the FIFO
-		ListGate:   l.Lists.acquire,
-		Fresh:      func() cache.ListerWatcher { return fresh{lw} },
-		Unmarked:   uncached(gr), UnmarkedTimeout: rollback.QuietMost,
+		BeforeList:  func(context.Context) error { return run.fifo.Tail().AwaitMemory() }, // Halt closes the FIFO
+		ListGate:    l.Lists.acquire,
+		Fresh:       func() cache.ListerWatcher { return fresh{lw} },
+		NoBookmarks: uncached(gr), LookInterval: rollback.QuietMost,
 		Returned:         l.Returned,
-		RecoverRevisions: recoverRevisions, Afford: l.recoveries.Allow, AffordLook: l.looks.Allow, Revisions: s.etcd, History: s.etcd,
+		RecoverRevisions: recoverRevisions, AllowRecovery: l.recoveries.Allow, AllowLook: l.looks.Allow, Revisions: s.etcd, History: s.etcd,
 		Logger: l.Log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  l.hooks(s, run),
 	})

@@ -158,10 +158,10 @@ func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion stri
 	return s.FIFO.BeginReplace(cause, detail, fromResourceVersion)
 }
 
-// Unread says that the list holds an object that cannot be read.
-func (s *store) Unread(key string) error {
+// Unreadable says that the list holds an object that cannot be read.
+func (s *store) Unreadable(key string) error {
 	s.stream.decisions.unread()
-	return s.FIFO.Unread(key)
+	return s.FIFO.Unreadable(key)
 }
 
 // EndReplace ends a list.

@@ -227,7 +227,7 @@ func TestARecordedObjectIsNotExcludedEvenIfTheListCouldNotReadIt(t *testing.T) {
 		s.list(s.begin(noBatch, dir), delta.CauseFirstList, "20", pod(t, "x", "batch", 10))
 		pods := s.begin(rule, dir)
 		require.NoError(t, pods.BeginReplace(delta.CauseConfiguration, "", ""))
-		require.NoError(t, pods.Unread("a/x"))
+		require.NoError(t, pods.Unreadable("a/x"))
 		require.NoError(t, pods.EndReplace("30"))
 		require.NoError(t, pods.Update(pod(t, "x", "batch", 31)))
 		s.Pump()

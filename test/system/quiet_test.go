@@ -83,7 +83,7 @@ func TestEventsDoNotAgeOutOfACompactedEtcd(t *testing.T) {
 	resource := kube.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 	follow := func(from string) (r *reflector.Reflector, stop func()) {
 		r = reflector.NewReflectorWithOptions(client.ListWatch(resource, ""), &kube.Object{}, store, reflector.Options{
-			ResourceVersion: from, RecoverRevisions: 100, UnmarkedTimeout: time.Second,
+			ResourceVersion: from, RecoverRevisions: 100, LookInterval: time.Second,
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
