@@ -51,27 +51,27 @@ func (c *recovery) report(complete bool) Recovery {
 
 // deliverChanges delivers the changes at the points.
 func (c *recovery) deliverChanges(ctx context.Context) error {
-	if nothing, err := c.proved(ctx); nothing || err != nil {
+	if nothing, err := c.nothingHappened(ctx); nothing || err != nil {
 		return err
 	}
-	first, err := c.look(ctx, c.from)
+	first, err := c.snapshotAt(ctx, c.from)
 	if err != nil {
 		return err
 	}
-	last, err := c.look(ctx, c.points[len(c.points)-1], first)
+	last, err := c.snapshotAt(ctx, c.points[len(c.points)-1], first)
 	if err != nil {
 		return err
 	}
 	return c.between(ctx, 0, first, len(c.points), last)
 }
 
-// proved reports whether it is proved that nothing happened at the points.
+// nothingHappened reports whether it is proved that nothing happened at the points.
 //
 // In etcd, each write has a revision of its own, except for deletes by one lease. So each object that was created or
 // deleted at a point changes the number of objects, which a list of one object shows. If that number is the same at all
 // points, nothing was created or deleted, not even for a moment. If in addition no object is newer than from, nothing
 // was updated either.
-func (c *recovery) proved(ctx context.Context) (bool, error) {
+func (c *recovery) nothingHappened(ctx context.Context) (bool, error) {
 	if len(c.points) == 0 {
 		return true, nil
 	}
@@ -79,7 +79,7 @@ func (c *recovery) proved(ctx context.Context) (bool, error) {
 	if err := c.countAt(ctx, 0); err != nil {
 		return false, err // Etcd forgets the oldest revision first: no other request is needed.
 	}
-	newer, err := c.scan(ctx)
+	newer, err := c.hasNewer(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -89,19 +89,19 @@ func (c *recovery) proved(ctx context.Context) (bool, error) {
 	if c.r.place.provisional && c.counts[0] != 0 {
 		return false, &unrecoverable{fmt.Sprintf("there were objects at the start, resource version %d", c.from)}
 	}
-	return !newer && c.flat(0, len(c.points)), nil
+	return !newer && c.sameCounts(0, len(c.points)), nil
 }
 
 // between delivers the changes after place a, up to place b. Place 0 is from, and the others are the points.
 func (c *recovery) between(ctx context.Context, a int, before snapshot, b int, after snapshot) error {
 	if b == a+1 {
-		return c.bringRevision(before, after, strconv.FormatUint(c.points[b-1], 10))
+		return c.deliverRevision(before, after, strconv.FormatUint(c.points[b-1], 10))
 	}
-	if c.flat(a, b) && before.equal(after) {
+	if c.sameCounts(a, b) && before.equal(after) {
 		return nil
 	}
 	middle := (a + b) / 2
-	between, err := c.look(ctx, c.points[middle-1], before, after)
+	between, err := c.snapshotAt(ctx, c.points[middle-1], before, after)
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func (c *recovery) between(ctx context.Context, a int, before snapshot, b int, a
 	return c.between(ctx, middle, between, b, after)
 }
 
-// flat reports whether the number of objects was the same at all places from a to b.
-func (c *recovery) flat(a, b int) bool {
+// sameCounts reports whether the number of objects was the same at all places from a to b.
+func (c *recovery) sameCounts(a, b int) bool {
 	for _, n := range c.counts[a : b+1] {
 		if n < 0 || n != c.counts[a] {
 			return false
@@ -152,8 +152,8 @@ func (c *recovery) countAt(ctx context.Context, place int) error {
 	return nil
 }
 
-// scan reports whether an object at the last point is newer than from.
-func (c *recovery) scan(ctx context.Context) (newer bool, err error) {
+// hasNewer reports whether an object at the last point is newer than from.
+func (c *recovery) hasNewer(ctx context.Context) (newer bool, err error) {
 	position := strconv.FormatUint(c.from, 10)
 	err = c.eachPage(ctx, c.points[len(c.points)-1], func(items []any) error {
 		for _, item := range items {
@@ -181,8 +181,8 @@ func (s snapshot) equal(other snapshot) bool {
 	return maps.EqualFunc(s, other, func(a, b runtime.Object) bool { return resourceVersionOf(a) == resourceVersionOf(b) })
 }
 
-// look returns the objects of the resource at a revision. It shares equal versions with the other snapshots.
-func (c *recovery) look(ctx context.Context, revision uint64, others ...snapshot) (snapshot, error) {
+// snapshotAt returns the objects of the resource at a revision. It shares equal versions with the other snapshots.
+func (c *recovery) snapshotAt(ctx context.Context, revision uint64, others ...snapshot) (snapshot, error) {
 	held := snapshot{}
 	err := c.eachPage(ctx, revision, func(items []any) error {
 		for _, item := range items {
@@ -283,9 +283,9 @@ func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, e
 	return p, nil
 }
 
-// bringRevision delivers the changes at one revision. A watch serves a deleted object in its last state, with the
+// deliverRevision delivers the changes at one revision. A watch serves a deleted object in its last state, with the
 // resource version of its end; so does this.
-func (c *recovery) bringRevision(before, now snapshot, rv string) error {
+func (c *recovery) deliverRevision(before, now snapshot, rv string) error {
 	for _, id := range before.identities() {
 		if _, lives := now[id]; lives {
 			continue
@@ -294,7 +294,7 @@ func (c *recovery) bringRevision(before, now snapshot, rv string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.bring(watch.Deleted, last); err != nil {
+		if err := c.deliver(watch.Deleted, last); err != nil {
 			return err
 		}
 	}
@@ -311,14 +311,14 @@ func (c *recovery) bringRevision(before, now snapshot, rv string) error {
 			return &unrecoverable{fmt.Sprintf("a version of resource version %s first shows at %s", at, rv)}
 		}
 		// The store may change its object, and the next revision is compared with this one.
-		if err := c.bring(kind, now[id].DeepCopyObject()); err != nil {
+		if err := c.deliver(kind, now[id].DeepCopyObject()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *recovery) bring(kind watch.EventType, object runtime.Object) error {
+func (c *recovery) deliver(kind watch.EventType, object runtime.Object) error {
 	c.versions++
 	return c.r.delivery.recovered(watch.Event{Type: kind, Object: object})
 }

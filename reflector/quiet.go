@@ -105,7 +105,7 @@ func (r *recoverer) lookIfQuiet(ctx context.Context) error {
 	}
 	switch {
 	case nothing:
-		return c.bringEnd()
+		return c.moveToEnd()
 	case err != nil || c.to == c.from:
 		return nil // The next look tries again.
 	case r.quiet.missed == from:
@@ -137,5 +137,5 @@ func (c *recovery) nothingSince(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer release()
-	return c.proved(ctx)
+	return c.nothingHappened(ctx)
 }

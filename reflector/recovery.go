@@ -120,11 +120,11 @@ func (c *recovery) run(ctx context.Context, gone error) error {
 	if err := c.deliverChanges(bounded); err != nil {
 		return err
 	}
-	return c.bringEnd()
+	return c.moveToEnd()
 }
 
-// bringEnd moves the place to the end of the recovered history.
-func (c *recovery) bringEnd() error {
+// moveToEnd moves the place to the end of the recovered history.
+func (c *recovery) moveToEnd() error {
 	return c.r.delivery.recovered(watch.Event{Type: watch.Bookmark, Object: &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatUint(c.to, 10)}}})
 }
