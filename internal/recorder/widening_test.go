@@ -87,8 +87,8 @@ func (s *swept) folds(resource kube.Resource, rules rulesOfRedaction) {
 	s.Config.Hooks.Unfolded = func(m postgres.Mismatch) { require.Fail(s.T, "it does not fold", "%+v", m) }
 	s.restart(rules)
 	st, _ := s.Feed(resource)
-	for _, key := range st.Record().Known().ListKeys() {
-		known, _, _ := st.Record().Known().GetByKey(key)
+	for _, key := range st.Recorded().Known().ListKeys() {
+		known, _, _ := st.Recorded().Known().GetByKey(key)
 		require.NotContains(s.T, string(known.(postgres.KnownObject).Doc()), canary)
 	}
 	report, err := verify.Chain(s.T.Context(), s.Conn, "prod")

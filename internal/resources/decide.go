@@ -25,7 +25,7 @@ func (h *Handler) decide(ctx context.Context, s *stream.Stream, resource kube.Re
 	}
 	f := s.Facts(run)
 	f.Begins, f.Vacant = begins, begins != "" && h.options.Launcher.Vacant(s)
-	d, err := h.resolve(ctx, resource, &f, s.Record().Position)
+	d, err := h.resolve(ctx, resource, &f, s.Recorded().Position)
 	if err == nil && f.Objects == lifecycle.Possible {
 		s.ListDue(d.Reason) // holds until Launch
 	}

@@ -175,7 +175,7 @@ func TestAStreamIsCompleteIfItReachesTheEndOfAllEarlierDefinitions(t *testing.T)
 		s.Pump()
 	}
 	earlier := func(since string) lifecycle.Earlier {
-		e, err := h.earlier(t.Context(), things, since, st.Record().Position)
+		e, err := h.earlier(t.Context(), things, since, st.Recorded().Position)
 		require.NoError(t, err)
 		return e
 	}

@@ -219,7 +219,7 @@ func TestTheHandlerAsksTheServerBeforeAStreamStartsWithoutAList(t *testing.T) {
 			f := st.Facts(nil)
 			f.Begins, f.Vacant = test.since, test.since != "" && h.options.Launcher.Vacant(st)
 			test.known(&f)
-			d, err := h.resolve(t.Context(), defined, &f, st.Record().Position)
+			d, err := h.resolve(t.Context(), defined, &f, st.Recorded().Position)
 			require.NoError(t, err)
 			require.Equal(t, test.asked, strings.Join(asked(), " "))
 			require.Equal(t, test.then, d.Do)

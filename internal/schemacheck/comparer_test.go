@@ -70,7 +70,7 @@ func (c *compared) rounds(seconds int) []string {
 	return c.calls
 }
 
-func (c *compared) stream() *postgres.Stream { return c.record.Streams.All()[0].Record() }
+func (c *compared) stream() *postgres.Stream { return c.record.Streams.All()[0].Recorded() }
 
 func TestANewSchemaIsComparedTwiceAndRecorded(t *testing.T) {
 	c := newCompared(t)
@@ -99,7 +99,7 @@ func TestTheNextRecorderComparesASchemaThatChangedMeanwhile(t *testing.T) {
 	c.record.Sink.Close()
 	c.record.Open()
 	st, fifo := c.record.Follow("pods", "Pod")
-	require.Equal(t, "v1 a v1.36.0", st.Record().Schema())
+	require.Equal(t, "v1 a v1.36.0", st.Recorded().Schema())
 	c.fifo = fifo
 	require.Empty(t, c.rounds(30))
 	c.Schemas.Release([]byte(`{"gitVersion":"v1.37.0"}`))

@@ -24,7 +24,7 @@ type Stream interface {
 	Name() string
 	Resource() kube.Resource     // the name of the stream in its entries
 	Redaction() *redact.Resource // nil if nothing is hidden
-	Record() *postgres.Stream
+	Recorded() *postgres.Stream
 	Decided() map[types.UID]bool     // the recorded decisions: true for recorded lives, false for excluded ones
 	Remembers(namespace string) bool // whether such decisions have to be remembered
 }
@@ -202,7 +202,7 @@ func (h *entryHead) decisions(s Stream) []postgres.Item {
 		if d.Excluded {
 			kind = postgres.Excluded
 		}
-		items = append(items, postgres.Item{Stream: s.Record().ID(), Kind: kind, UID: d.UID, Key: d.Key})
+		items = append(items, postgres.Item{Stream: s.Recorded().ID(), Kind: kind, UID: d.UID, Key: d.Key})
 	}
 	return items
 }

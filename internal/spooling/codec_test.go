@@ -28,7 +28,7 @@ type spooled struct {
 func (s *spooled) Name() string                { return s.resource.Name }
 func (s *spooled) Resource() kube.Resource     { return s.resource }
 func (s *spooled) Redaction() *redact.Resource { return nil }
-func (s *spooled) Record() *postgres.Stream    { return s.record }
+func (s *spooled) Recorded() *postgres.Stream  { return s.record }
 func (s *spooled) Decided() map[types.UID]bool { return map[types.UID]bool{} }
 func (s *spooled) Remembers(string) bool       { return false }
 

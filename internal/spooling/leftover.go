@@ -31,7 +31,7 @@ func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 	l.Entries++
 	l.At = e.Observed
 	if e.Source == delta.SourceWatch && l.Position == (delta.Position{}) {
-		l.Position = delta.At(s.Record().Position()) // The watch has gone on from there.
+		l.Position = delta.At(s.Recorded().Position()) // The watch has gone on from there.
 	}
 	e.Move(&l.Position)
 	l.decide(s, e)
@@ -106,7 +106,7 @@ func (l *Leftover) causeOfList(s Stream, source delta.Source) delta.Cause {
 	if source == delta.SourceList {
 		return delta.CauseFirstList
 	}
-	return cmp.Or(l.Interrupted, s.Record().OpenGap(), delta.CauseFirstList)
+	return cmp.Or(l.Interrupted, s.Recorded().OpenGap(), delta.CauseFirstList)
 }
 
 func fromList(e *deltafifo.Entry) bool {

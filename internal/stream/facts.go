@@ -11,12 +11,12 @@ import (
 // Facts returns the facts that need no request. The previous run has ended, or there was none in this process. Its
 // accepted entries are queued, and are recorded before any entry of the next run.
 func (s *Stream) Facts(before *Run) lifecycle.Facts {
-	recorded := s.record.Position()
+	recorded := s.recorded.Position()
 	f := lifecycle.Facts{
-		Served: true, Empty: s.record.Empty() && s.leftover == nil, Ended: s.standing.ended, Due: s.standing.due,
-		Position: recorded, Recorded: recorded, Newest: s.record.Newest(), Unfinished: s.record.Unfinished(),
+		Served: true, Empty: s.recorded.Empty() && s.leftover == nil, Ended: s.standing.ended, Due: s.standing.due,
+		Position: recorded, Recorded: recorded, Newest: s.recorded.Newest(), Unfinished: s.recorded.Unfinished(),
 		Refiltered: s.standing.listedUnder != s.decisions.rules.String(), Reversed: s.reversed(before),
-		GapOpen: s.standing.interrupted != "" || before == nil && s.record.OpenGap() != "",
+		GapOpen: s.standing.interrupted != "" || before == nil && s.recorded.OpenGap() != "",
 	}
 	switch {
 	case before != nil:
@@ -47,12 +47,12 @@ func (s *Stream) next(before *Run) lifecycle.Decision {
 // reversed reports whether the stream's history went backwards and no list has come since.
 func (s *Stream) reversed(before *Run) bool {
 	return s.etcd.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
-		before == nil && s.record.OpenGap() == delta.CauseHistoryReversed && (s.leftover == nil || !s.leftover.NewHistory)
+		before == nil && s.recorded.OpenGap() == delta.CauseHistoryReversed && (s.leftover == nil || !s.leftover.NewHistory)
 }
 
 // recall passes the versions that an earlier recorder was served of the stream to the rollback detection.
 func (s *Stream) recall() {
-	was := rollback.Recalled{Position: s.record.Position(), Known: s.record.Known(), Newest: s.newest}
+	was := rollback.Recalled{Position: s.recorded.Position(), Known: s.recorded.Known(), Newest: s.newest}
 	if s.leftover != nil && s.leftover.NewHistory {
 		was = rollback.Recalled{Position: s.leftover.Position.Complete, Relisted: true}
 	}

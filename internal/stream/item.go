@@ -57,7 +57,7 @@ type known interface {
 
 // item returns the item of an entry. Only the encoder calls it, and it owns the stream's dating.
 func (s *Stream) item(e *deltafifo.Entry) (postgres.Item, error) {
-	item := postgres.Item{Stream: s.record.ID(), Observed: e.Observed, Position: e.Position}
+	item := postgres.Item{Stream: s.recorded.ID(), Observed: e.Observed, Position: e.Position}
 	occurrence := s.dating.of(e.Observed)
 	if e.Marker != nil {
 		s.mark(&item, e.Marker, occurrence)

@@ -25,7 +25,7 @@ import (
 func bare(name string) *Stream {
 	resource := kube.Resource{Name: name}
 	return &Stream{
-		resource: resource, record: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
+		resource: resource, recorded: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
 		etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), started: started{closed: make(chan struct{})},
 	}
 }

@@ -62,7 +62,7 @@ func (s *Set) take(left map[spooling.Stream]*spooling.Leftover) map[any]deltafif
 		if l.Rules != nil {
 			st.standing.listedUnder = *l.Rules
 		}
-		if st.record.Position() != "" {
+		if st.recorded.Position() != "" {
 			st.dating.live.resume(times.Later(l.At, info.Observed), info.Started)
 		}
 		spooled[st] = l.Spooled

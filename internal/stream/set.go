@@ -84,25 +84,25 @@ func (s *Set) OpenDormant(ctx context.Context, resource kube.Resource) error {
 
 // open registers the resource in the record and loads its part of the record.
 func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*Stream, error) {
-	record, err := s.Register(ctx, resource, since)
+	recorded, err := s.Register(ctx, resource, since)
 	if err != nil {
 		return nil, err
 	}
-	o, id, redaction := s.options, record.ID(), s.options.Redactor.For(resource.GroupResource())
+	o, id, redaction := s.options, recorded.ID(), s.options.Redactor.For(resource.GroupResource())
 	st := &Stream{
-		resource: resource, record: record, redaction: redaction, newest: o.Newest[id],
+		resource: resource, recorded: recorded, redaction: redaction, newest: o.Newest[id],
 		decisions:   decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
 		counters:    newCounters(o.Metrics, resource.GroupResource()),
 		etcd:        o.Etcds.Add(rollback.Spec{Name: resource.String(), Record: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
 		started:     started{closed: make(chan struct{})},
-		standing:    standing{listedUnder: record.Filter()},
+		standing:    standing{listedUnder: recorded.Filter()},
 		expiryCause: s.expiryCause(resource.GroupResource()),
 	}
 	delete(o.Newest, id) // The revisions can be many, and the stream has them now.
 	st.etcd.Recall(rollback.Recalled{Reversals: o.Reversals[id], Unverified: o.Unverified[id]})
 	info := o.Record.Info()
 	st.dating.since = info.Started
-	if info.Resumed && record.Position() != "" {
+	if info.Resumed && recorded.Position() != "" {
 		st.dating.live.resume(info.Observed, info.Started)
 	}
 	return st, nil

@@ -50,7 +50,7 @@ func (s *Stream) listUnended() bool {
 	case s.leftover != nil && s.leftover.Rules != nil:
 		return false // The list has ended in the spool.
 	}
-	return s.record.Position() == ""
+	return s.recorded.Position() == ""
 }
 
 // filter gives a recorded object to next. If the rules exclude the object, filter moves the position past it.

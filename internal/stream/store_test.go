@@ -261,6 +261,6 @@ func TestARepeatedListEndsTheGapOfTheFirst(t *testing.T) {
 	require.NoError(t, pods.BeginReplace(delta.CauseHistoryReversed, "why", "20"))
 	pods.AbortReplace()
 	s.list(pods, delta.CauseExpired, "30")
-	require.Empty(t, pods.Stream().Record().OpenGap())
+	require.Empty(t, pods.Stream().Recorded().OpenGap())
 	require.Equal(t, []string{"first_list", "history_reversed"}, s.Texts(`SELECT cause FROM kuberewind.gaps ORDER BY gap`))
 }

@@ -21,7 +21,7 @@ import (
 // vanish and come back: each time with another Run.
 type Stream struct {
 	resource  kube.Resource // the name of the stream in the spool
-	record    *postgres.Stream
+	recorded  *postgres.Stream
 	redaction *redact.Resource // nil if nothing is hidden
 	etcd      *rollback.Stream
 	counters  counters
@@ -76,14 +76,14 @@ func (s *Stream) Resource() kube.Resource { return s.resource }
 // Redaction implements spooling.Stream.
 func (s *Stream) Redaction() *redact.Resource { return s.redaction }
 
-// Record implements spooling.Stream.
-func (s *Stream) Record() *postgres.Stream { return s.record }
+// Recorded implements spooling.Stream.
+func (s *Stream) Recorded() *postgres.Stream { return s.recorded }
 
 // Known implements sweep.Stream.
-func (s *Stream) Known() cache.KeyListerGetter { return s.record.Known() }
+func (s *Stream) Known() cache.KeyListerGetter { return s.recorded.Known() }
 
 // Schema implements schemacheck.Stream.
-func (s *Stream) Schema() string { return s.record.Schema() }
+func (s *Stream) Schema() string { return s.recorded.Schema() }
 
 // Serving implements schemacheck.Stream.
 func (s *Stream) Serving() (resource kube.Resource, ok bool) {
@@ -100,11 +100,11 @@ func (s *Stream) Remembers(namespace string) bool { return s.decisions.remembers
 // Decided returns the decisions on record.
 func (s *Stream) Decided() map[types.UID]bool {
 	lives := map[types.UID]bool{}
-	for _, uid := range s.record.ExcludedUIDs() {
+	for _, uid := range s.recorded.ExcludedUIDs() {
 		lives[uid] = false
 	}
-	for _, key := range s.record.Known().ListKeys() {
-		known, ok, _ := s.record.Known().GetByKey(key)
+	for _, key := range s.recorded.Known().ListKeys() {
+		known, ok, _ := s.recorded.Known().GetByKey(key)
 		if !ok {
 			continue
 		}
@@ -145,7 +145,7 @@ func (s *Stream) knownExpiryCause() delta.Cause {
 
 // FIFOOptions returns the options of each FIFO that feeds the stream.
 func (s *Stream) FIFOOptions() deltafifo.FIFOOptions {
-	return deltafifo.FIFOOptions{Stream: s, Name: s.Name(), KnownObjects: s.record.Known(), Rules: s.decisions.rules.String()}
+	return deltafifo.FIFOOptions{Stream: s, Name: s.Name(), KnownObjects: s.recorded.Known(), Rules: s.decisions.rules.String()}
 }
 
 // runOptions returns the options of a run's FIFO.
