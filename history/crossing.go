@@ -21,7 +21,7 @@ func (p *Point) bound(ctx context.Context, v *view) error {
 	if i < 0 {
 		return nil
 	}
-	w, err := newWindow(ctx, v, before(pauses, pauses[i].AfterSeq+1))
+	w, err := newWindow(ctx, v, outageBefore(pauses, pauses[i].AfterSeq+1))
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (t *Times) Of(ctx context.Context, d *Delta) (Span, error) {
 
 // windowOf returns the window of the last pause before a delta, or an empty one.
 func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
-	if o := before(t.pauses, d.Seq); o != nil {
+	if o := outageBefore(t.pauses, d.Seq); o != nil {
 		if w = t.windows[o.Epoch]; w != nil && d.Seq <= w.last {
 			return w, nil
 		}
@@ -74,7 +74,7 @@ func (t *Times) windowOf(ctx context.Context, d *Delta) (w *window, err error) {
 	if t.pauses, err = t.view.pauses(ctx); err != nil {
 		return nil, err
 	}
-	o := before(t.pauses, d.Seq)
+	o := outageBefore(t.pauses, d.Seq)
 	if o == nil {
 		return &window{}, nil
 	}
@@ -95,8 +95,8 @@ type outage struct {
 // with the earlier pause.
 const resumedWithin = 30 * time.Second
 
-// before returns the last outage before a delta, or nil.
-func before(pauses []Pause, seq int64) (o *outage) {
+// outageBefore returns the last outage before a delta, or nil.
+func outageBefore(pauses []Pause, seq int64) (o *outage) {
 	for _, p := range pauses {
 		if p.AfterSeq >= seq {
 			o.end(p.AfterSeq)

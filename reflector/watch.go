@@ -80,8 +80,8 @@ func (r *Reflector) watch(ctx context.Context, s *openWatch) (err error) {
 func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 	resync, stopResync := r.resyncs.timer()
 	defer func() { stopResync() }()
-	quiet := r.options.Clock.NewTimer(worksAfter)
-	defer quiet.Stop()
+	checkTimer := r.options.Clock.NewTimer(worksAfter)
+	defer checkTimer.Stop()
 	s.heard = r.options.Clock.Now()
 	for {
 		select {
@@ -100,12 +100,12 @@ func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 				return err
 			}
 			return errReversed
-		case <-quiet.C():
+		case <-checkTimer.C():
 			next, err := r.whenQuiet(ctx, s)
 			if err != nil {
 				return err
 			}
-			quiet.Reset(next)
+			checkTimer.Reset(next)
 		case <-resync:
 			if err := r.resync(); err != nil {
 				return err

@@ -27,23 +27,23 @@ const maxBody = 64 << 10
 func Handles(path string) bool { return path == Prefix || strings.HasPrefix(path, Prefix+"/") }
 
 // ServeAPI answers a request of the JSON API. If it returns an error, that error is the answer.
-func (r *Registry) ServeAPI(w http.ResponseWriter, request *http.Request) error {
-	name := strings.TrimPrefix(strings.TrimPrefix(request.URL.Path, Prefix), "/")
+func (r *Registry) ServeAPI(w http.ResponseWriter, req *http.Request) error {
+	name := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, Prefix), "/")
 	if name == "" {
-		return r.serveList(w, request)
+		return r.serveList(w, req)
 	}
 	if err := validName(name); err != nil {
 		return err
 	}
-	switch request.Method {
+	switch req.Method {
 	case http.MethodGet, http.MethodHead:
 		return r.serveState(w, name)
 	case http.MethodPut:
-		return r.put(w, request, name)
+		return r.put(w, req, name)
 	case http.MethodDelete:
-		return r.delete(w, request, name)
+		return r.delete(w, req, name)
 	}
-	return jsonbody.NotAllowed(w, request, resource, "GET, PUT, DELETE")
+	return jsonbody.NotAllowed(w, req, resource, "GET, PUT, DELETE")
 }
 
 func validName(name string) error {
@@ -61,9 +61,9 @@ type List struct {
 	Sessions []State `json:"sessions"`
 }
 
-func (r *Registry) serveList(w http.ResponseWriter, request *http.Request) error {
-	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		return jsonbody.NotAllowed(w, request, resource, "GET")
+func (r *Registry) serveList(w http.ResponseWriter, req *http.Request) error {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return jsonbody.NotAllowed(w, req, resource, "GET")
 	}
 	l := List{Sessions: []State{}}
 	for _, s := range r.list() {
@@ -114,12 +114,12 @@ func (s *session) owned(r *http.Request) error {
 	return nil
 }
 
-func (r *Registry) delete(w http.ResponseWriter, request *http.Request, name string) error {
+func (r *Registry) delete(w http.ResponseWriter, req *http.Request, name string) error {
 	s := r.find(name)
 	if s == nil {
 		return r.notFound(name)
 	}
-	if err := s.owned(request); err != nil {
+	if err := s.owned(req); err != nil {
 		return err
 	}
 	state := s.state(time.Now())
@@ -130,18 +130,18 @@ func (r *Registry) delete(w http.ResponseWriter, request *http.Request, name str
 	return nil
 }
 
-func (r *Registry) put(w http.ResponseWriter, request *http.Request, name string) error {
+func (r *Registry) put(w http.ResponseWriter, req *http.Request, name string) error {
 	change := &Change{}
-	if err := jsonbody.Read(w, request, maxBody, `{"at": "2026-01-31T03:12:00Z", "playing": true, "speed": 60}`, change); err != nil {
+	if err := jsonbody.Read(w, req, maxBody, `{"at": "2026-01-31T03:12:00Z", "playing": true, "speed": 60}`, change); err != nil {
 		return err
 	}
 	if s := r.find(name); s != nil {
-		return r.change(w, request, s, change)
+		return r.change(w, req, s, change)
 	}
-	return r.create(w, request, name, change)
+	return r.create(w, req, name, change)
 }
 
-func (r *Registry) create(w http.ResponseWriter, request *http.Request, name string, change *Change) error {
+func (r *Registry) create(w http.ResponseWriter, req *http.Request, name string, change *Change) error {
 	uid, err := r.clusterOf(change)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (r *Registry) create(w http.ResponseWriter, request *http.Request, name str
 	if change.At == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf(`there is no session %q yet: say where it begins with "at", such as "-10m", "seq:123" or a time`, name))
 	}
-	at, err := find(request.Context(), r.clusters[uid], *change.At)
+	at, err := find(req.Context(), r.clusters[uid], *change.At)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *Registry) create(w http.ResponseWriter, request *http.Request, name str
 	if err != nil {
 		return err
 	}
-	s, err := r.make(name, userOf(request), uid, c, at)
+	s, err := r.make(name, userOf(req), uid, c, at)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (r *Registry) clusterOf(change *Change) (uid string, err error) {
 	return *change.Cluster, nil
 }
 
-func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *session, change *Change) error {
-	if err := s.owned(request); err != nil {
+func (r *Registry) change(w http.ResponseWriter, req *http.Request, s *session, change *Change) error {
+	if err := s.owned(req); err != nil {
 		return err
 	}
 	if change.Cluster != nil && *change.Cluster != s.cluster {
@@ -195,12 +195,12 @@ func (r *Registry) change(w http.ResponseWriter, request *http.Request, s *sessi
 	var notes []string
 	if change.At != nil {
 		var err error
-		if at, err = find(request.Context(), s.steps.past, *change.At); err != nil {
+		if at, err = find(req.Context(), s.steps.past, *change.At); err != nil {
 			return err
 		}
 		notes = at.notes
 	}
-	if err := s.set(request.Context(), change, at); err != nil {
+	if err := s.set(req.Context(), change, at); err != nil {
 		return err
 	}
 	return s.answer(w, http.StatusOK, notes)

@@ -50,45 +50,45 @@ func (s *Settings) place(log *slog.Logger) *place {
 }
 
 func (p *place) open(ctx context.Context) (*Record, error) {
-	database, err := database.OpenRecord(ctx, p.config, p.log)
+	db, err := database.OpenRecord(ctx, p.config, p.log)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := history.Open(ctx, database.URL(), history.Options{Cluster: p.cluster, Log: p.log})
+	rec, err := history.Open(ctx, db.URL(), history.Options{Cluster: p.cluster, Log: p.log})
 	if err != nil {
-		return nil, errors.Join(p.explain(p.suggest(ctx, database, err)), database.Close())
+		return nil, errors.Join(p.explain(p.suggest(ctx, db, err)), db.Close())
 	}
-	return &Record{Record: rec, database: database}, nil
+	return &Record{Record: rec, database: db}, nil
 }
 
 // openAll opens the record of every cluster of the database, or only of the named cluster.
 func (p *place) openAll(ctx context.Context) (*Records, error) {
-	database, err := database.OpenRecord(ctx, p.config, p.log)
+	db, err := database.OpenRecord(ctx, p.config, p.log)
 	if err != nil {
 		return nil, err
 	}
-	records := &Records{database: database}
-	names, err := p.names(ctx, database)
+	records := &Records{database: db}
+	names, err := p.names(ctx, db)
 	for _, name := range names {
 		var record *history.Record
-		if record, err = history.Open(ctx, database.URL(), history.Options{Cluster: name, Log: p.log}); err != nil {
+		if record, err = history.Open(ctx, db.URL(), history.Options{Cluster: name, Log: p.log}); err != nil {
 			break
 		}
 		records.All = append(records.All, record)
 	}
 	if err != nil {
-		return nil, errors.Join(p.explain(p.suggest(ctx, database, err)), records.Close())
+		return nil, errors.Join(p.explain(p.suggest(ctx, db, err)), records.Close())
 	}
 	return records, nil
 }
 
 // names returns the names of the clusters to open. It always returns at least one name, so that opening an empty record is
 // an error.
-func (p *place) names(ctx context.Context, database *database.Database) (names []string, err error) {
+func (p *place) names(ctx context.Context, db *database.Database) (names []string, err error) {
 	if p.cluster != "" {
 		return []string{p.cluster}, nil
 	}
-	all, err := history.Clusters(ctx, database.URL())
+	all, err := history.Clusters(ctx, db.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -102,20 +102,20 @@ func (p *place) names(ctx context.Context, database *database.Database) (names [
 }
 
 func (p *place) clusters(ctx context.Context) (_ []history.Cluster, err error) {
-	database, err := database.OpenRecord(ctx, p.config, p.log)
+	db, err := database.OpenRecord(ctx, p.config, p.log)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
-	return history.Clusters(ctx, database.URL())
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return history.Clusters(ctx, db.URL())
 }
 
 // suggest adds a similar name to the error of an unknown cluster.
-func (p *place) suggest(ctx context.Context, database *database.Database, err error) error {
+func (p *place) suggest(ctx context.Context, db *database.Database, err error) error {
 	if !errors.Is(err, history.ErrNoCluster) {
 		return err
 	}
-	all, _ := history.Clusters(ctx, database.URL()) // without the clusters, the error has no suggestion
+	all, _ := history.Clusters(ctx, db.URL()) // without the clusters, the error has no suggestion
 	var names []string
 	for _, c := range all {
 		names = append(names, c.Name)

@@ -28,8 +28,8 @@ const killAfter = 10 * time.Second
 // A Program is a program to run at a place.
 type Program struct {
 	Command    []string
-	Intentions past.Intentions      // the file for its clients' writes
-	Welcome    func(context string) // receives the name of the context before the program starts; may be nil
+	Intentions past.Intentions   // the file for its clients' writes
+	Welcome    func(name string) // receives the name of the context before the program starts; may be nil
 }
 
 // Run runs a program at a place.
