@@ -7,11 +7,13 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/kuberewind/kuberewind/internal/times"
 )
 
 const (
-	// busierWait is how long a stream waits until busier streams have claimed their revisions. An API server keeps
-	// the history that follows for more than a minute.
+	// busierWait is how long a stream waits for the next revision that a busier stream claims. An API server keeps the
+	// history that follows for more than a minute.
 	busierWait = 10 * time.Second
 	// busierLongWait is how long a stream waits if it would have to look at more than fewLooks revisions. Every
 	// other stream would look at as many, and delay the very streams that could claim them.
@@ -68,26 +70,26 @@ func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint
 	return rest, nil
 }
 
-// awaitBusier waits until no busier stream is about to claim revisions.
+// awaitBusier waits until no busier stream is about to claim revisions. Busier streams recover one after the other. So the
+// wait goes on as long as one of them claims revisions, also if another one has stood still for long.
 func (s *stretch) awaitBusier(ctx context.Context) error {
 	beganAt := time.Now()
+	fewest, progressAt := math.MaxInt, beganAt
 	look := time.NewTicker(busierPoll)
 	defer look.Stop()
 	for {
-		limit := busierWait
 		unclaimed, movedAt := s.unclaimedByBusier()
-		switch {
-		case unclaimed == 0:
+		if unclaimed == 0 {
 			return nil
-		case unclaimed > fewLooks:
-			limit = busierLongWait
-			if movedAt.Before(beganAt) {
-				movedAt = beganAt
-			}
-		default:
-			movedAt = beganAt
 		}
-		if time.Since(movedAt) >= limit || time.Since(beganAt) >= busierLongestWait {
+		if unclaimed < fewest {
+			fewest, progressAt = unclaimed, time.Now()
+		}
+		limit := busierWait
+		if unclaimed > fewLooks {
+			limit = busierLongWait
+		}
+		if time.Since(times.Later(movedAt, progressAt)) >= limit || time.Since(beganAt) >= busierLongestWait {
 			return nil
 		}
 		select {

@@ -126,3 +126,35 @@ func TestWhileAStreamIsUnansweredTheOthersAreNotCheckedAgainAndAgain(t *testing.
 		require.LessOrEqual(t, asked, int64(2))
 	})
 }
+
+// Busier streams recover one after the other. The last one begins long after a quiet stream.
+func TestAQuietStreamWaitsAsLongAsAnyBusierOneClaimsRevisions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const from, each, to = 100, 40, 220
+		etcd := &etcdDouble{now: to, objects: map[string]string{strconv.Itoa(to): "x"}}
+		all := New(Options{})
+		quiet := listedBy(all.Add(Spec{Name: "quiet"}), etcd)
+		quiet.Reached(strconv.Itoa(from))
+		var busy []*Stream
+		for i := range (to - from) / each {
+			c := listedBy(all.Add(Spec{Name: "busy" + strconv.Itoa(i)}), etcd)
+			c.Saw(written("x", strconv.Itoa(from-1-i)), false)
+			busy = append(busy, c)
+		}
+		var recovering errgroup.Group
+		recovering.Go(func() error {
+			for i, c := range busy {
+				for revision := from + 1 + i*each; revision <= from+(i+1)*each; revision++ {
+					time.Sleep(time.Second)
+					c.Saw(written("x", strconv.Itoa(revision)), false)
+				}
+				c.Reached(strconv.Itoa(to))
+			}
+			return nil
+		})
+		rest, err := quiet.Unaccounted(t.Context(), from, to, 1000, true)
+		require.NoError(t, recovering.Wait())
+		require.NoError(t, err)
+		require.Empty(t, rest, "the busier streams have claimed all of them")
+	})
+}
