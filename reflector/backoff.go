@@ -40,35 +40,35 @@ func (d *delays) next(now time.Time) time.Duration {
 
 // retries computes the pauses between retries.
 type retries struct {
-	usual    *delays
-	denied   *delays // if the server refuses
-	reversed *delays // for the list after a reversal
-	clock    clock.Clock
+	usual         *delays
+	denied        *delays // if the server refuses
+	afterRollback *delays // for the list after a rollback
+	clock         clock.Clock
 }
 
 func newRetries(options *Options) *retries {
-	denied, reversed := *options.Backoff, *options.Backoff
+	denied, afterRollback := *options.Backoff, *options.Backoff
 	denied.Cap = options.ForbiddenRetry
-	if reversed.Cap == 0 || reversed.Cap > reversedRetry {
-		reversed.Cap = reversedRetry
+	if afterRollback.Cap == 0 || afterRollback.Cap > rollbackRetry {
+		afterRollback.Cap = rollbackRetry
 	}
 	return &retries{
-		usual: newDelays(*options.Backoff), denied: newDelays(denied), reversed: newDelays(reversed), clock: options.Clock,
+		usual: newDelays(*options.Backoff), denied: newDelays(denied), afterRollback: newDelays(afterRollback), clock: options.Clock,
 	}
 }
 
 // progress makes the next pause short.
 func (t *retries) progress() { t.usual.reset() }
 
-// delayAfter returns how long to wait after an error. reversed says whether the list after a reversal is due. If the
+// delayAfter returns how long to wait after an error. afterRollback says whether the list after a rollback is due. If the
 // server names a time, the reflector waits that long, with jitter, so that not all streams come back at once.
-func (t *retries) delayAfter(err error, reversed bool) time.Duration {
+func (t *retries) delayAfter(err error, afterRollback bool) time.Duration {
 	delays := t.usual
 	switch {
 	case kindOf(err) == deniedFailure:
 		delays = t.denied
-	case reversed:
-		delays = t.reversed
+	case afterRollback:
+		delays = t.afterRollback
 	}
 	delay := delays.next(t.clock.Now())
 	seconds, ok := apierrors.SuggestsClientDelay(err)

@@ -22,7 +22,7 @@
 //     which it has proved that nothing happened. The watch stays open meanwhile. How often the reflector looks depends
 //     on the history that etcd keeps (QuietEvery). A ProofStore learns that the position is proved.
 //   - A stream does not go on in another history. Before each list, before each watch that no list precedes, and after a 410, the reflector asks
-//     Options.History whether the server's history is still the same. If it is not, or if ReportReversal says so, the store
+//     Options.History whether the server's history is still the same. If it is not, or if ReportRollback says so, the store
 //     learns it at once. The list that must follow begins only when History accepts it (CheckList). Its cause is
 //     history_reversed.
 //   - A list is consistent: it is read at resource version "", in pages of one snapshot. If the snapshot expires

@@ -43,7 +43,7 @@ type lister struct {
 
 // due reports whether a list must come before the next watch.
 func (l *lister) due() bool {
-	return l.place.at.Newest == "" || l.pending != nil || l.timeline.reversed != ""
+	return l.place.at.Newest == "" || l.pending != nil || l.timeline.rollbackProof != ""
 }
 
 // list gives one consistent list to the store. It returns the watch that was read in the meantime, nil if none was.
@@ -226,9 +226,9 @@ func (a *listAttempt) cause(p page) (cause delta.Cause, detail string) {
 	cause = l.options.ListCause
 	switch {
 	case !l.place.recorded():
-	case l.timeline.reversed != "":
+	case l.timeline.rollbackProof != "":
 		cause = delta.CauseHistoryReversed
-		details = append(details, l.timeline.reversed)
+		details = append(details, l.timeline.rollbackProof)
 	case delta.Precedes(p.rv, l.place.at.Newest):
 		cause = delta.CauseHistoryReversed
 		details = append(details, fmt.Sprintf("the list is at resource version %s, the record at %s", p.rv, l.place.at.Newest))
@@ -258,7 +258,7 @@ func (a *listAttempt) finish() (*openWatch, error) {
 	if err := a.end(); err != nil {
 		return nil, err
 	}
-	l.pending, l.timeline.reversed = nil, ""
+	l.pending, l.timeline.rollbackProof = nil, ""
 	l.health.listed()
 	l.place.listed(a.rv)
 	if a.ahead == nil {

@@ -31,10 +31,10 @@ const (
 	backoffJitter = 1.0
 	// If a stream needed no pause for this long, the pauses start short again.
 	backoffReset = 2 * time.Minute
-	// reversedRetry bounds the pause of a stream that waits for the first list after a reversal. Only a look at least
+	// rollbackRetry bounds the pause of a stream that waits for the first list after a rollback. Only a look at least
 	// once a minute shows for certain whether a watch cache was built again. The cache may forget events that are older
 	// than 75 seconds (apiserver's watch cache, eventFreshDuration).
-	reversedRetry = 10 * time.Second
+	rollbackRetry = 10 * time.Second
 )
 
 // Options configures a Reflector. The zero value is a reflector that lists
@@ -92,7 +92,7 @@ type Options struct {
 	LookInterval time.Duration
 
 	// Backoff spaces out retries. Default: 0.8 s, doubled up to 30 s, each with up to as much again at random. While
-	// the first list after a reversal is due, it grows only up to 10 s.
+	// the first list after a rollback is due, it grows only up to 10 s.
 	Backoff *wait.Backoff
 	// Returned returns a channel that is closed when a server that was away answers again. Then the pause after a
 	// failure ends within a second, and the next ones are short again. Default: no such channel.

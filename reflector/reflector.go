@@ -109,7 +109,7 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 		if err == nil {
 			continue
 		}
-		delay := r.retries.delayAfter(err, r.timeline.reversed != "")
+		delay := r.retries.delayAfter(err, r.timeline.rollbackProof != "")
 		r.log.WarnContext(ctx, "list and watch ended, will retry",
 			"error", err, "resource_version", r.place.at.Newest, "retry_in", delay)
 		r.retries.pauseUntil(ctx, delay, returned)
@@ -162,6 +162,6 @@ func (r *Reflector) follow(ctx context.Context) error {
 // anything, "" if it has to list. The caller may use it before Run and after Run has returned.
 func (r *Reflector) ResumeResourceVersion() string { return r.place.at.Complete }
 
-// ReportReversal says that the server's history went backwards. The watch ends, the store learns it, and a list follows once
+// ReportRollback says that the server's history went backwards. The watch ends, the store learns it, and a list follows once
 // History accepts one (CheckList). Any goroutine may call it, at any time.
-func (r *Reflector) ReportReversal(proof string) { r.timeline.notify(proof) }
+func (r *Reflector) ReportRollback(proof string) { r.timeline.notify(proof) }

@@ -96,10 +96,10 @@ func (r *Reflector) consume(ctx context.Context, s *openWatch) error {
 				return err
 			}
 		case proof := <-r.timeline.proofs:
-			if err := r.timeline.reverse(ctx, proof); err != nil {
+			if err := r.timeline.rollBack(ctx, proof); err != nil {
 				return err
 			}
-			return errReversed
+			return errRolledBack
 		case <-checkTimer.C():
 			next, err := r.whenQuiet(ctx, s)
 			if err != nil {
@@ -199,7 +199,7 @@ func (r *Reflector) resync() error {
 // afterWatch decides what follows the end of a watch. It returns nil to go on at once, or an error to pause first.
 func (r *Reflector) afterWatch(ctx context.Context, err error) error {
 	switch {
-	case err == nil, errors.Is(err, errReversed):
+	case err == nil, errors.Is(err, errRolledBack):
 		return nil
 	case kindOf(err) == storeFailure:
 		return err
@@ -222,7 +222,7 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 		return ctx.Err() // The next watch checks the history first.
 	}
 	// A recovery compares two revisions of one history.
-	if failed := r.timeline.check(ctx); failed != nil || r.timeline.reversed != "" {
+	if failed := r.timeline.check(ctx); failed != nil || r.timeline.rollbackProof != "" {
 		return failed
 	}
 	if recovered, failed := r.recoverer.recover(ctx, err); recovered || failed != nil {

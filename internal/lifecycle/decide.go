@@ -40,7 +40,7 @@ type Facts struct {
 	Cut        Reason      // why a list was begun or due that has not ended: in this process, or in the spool
 	Unfinished delta.Cause // why the record has a list that has not ended
 	Refiltered bool        // the last list was under other filter rules
-	Reversed   bool        // the stream's history went backwards, and no list has come since
+	RolledBack bool        // the stream's history went backwards, and no list has come since
 
 	Earlier Earlier // what the record says about earlier definitions
 	Objects Objects // what the server says about objects that outlived them
@@ -135,7 +135,7 @@ func (f Facts) begin() Decision {
 		return list(delta.CauseConfiguration)
 	case f.Run != NoRun && f.Cut != Reason{}:
 		return Decision{Do: List, Reason: f.Cut}
-	case f.Reversed:
+	case f.RolledBack:
 		// Once the resource versions have caught up, nothing would show that they went back.
 		return list(delta.CauseHistoryReversed)
 	case f.Cut != Reason{}:

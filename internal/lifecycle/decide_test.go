@@ -79,18 +79,18 @@ var served = []row{
 	},
 	{
 		"it was listed under other filter rules", "list, configuration",
-		with(followed, func(f *Facts) { f.Refiltered, f.Reversed = true, true }),
+		with(followed, func(f *Facts) { f.Refiltered, f.RolledBack = true, true }),
 		Decision{Do: List, Reason: because(delta.CauseConfiguration)},
 		[]Facts{{Served: true, Refiltered: true}},
 	},
 	{
 		"this process stopped it within a list", "list, as before",
-		Facts{Served: true, Run: Followed, Cut: Reason{delta.CauseExpired, "why"}, Position: "10", Reversed: true},
+		Facts{Served: true, Run: Followed, Cut: Reason{delta.CauseExpired, "why"}, Position: "10", RolledBack: true},
 		Decision{Do: List, Reason: Reason{delta.CauseExpired, "why"}}, nil,
 	},
 	{
 		"its history went backwards", "list, history_reversed",
-		with(followed, func(f *Facts) { f.Reversed, f.Spooled, f.Cut = true, true, because(delta.CauseExpired) }),
+		with(followed, func(f *Facts) { f.RolledBack, f.Spooled, f.Cut = true, true, because(delta.CauseExpired) }),
 		Decision{Do: List, Reason: because(delta.CauseHistoryReversed)}, nil,
 	},
 	{
@@ -210,7 +210,7 @@ var gone = []row{
 			with(over, func(f *Facts) { f.GapOpen, f.Ends = true, "" }),
 			with(over, func(f *Facts) { f.GapOpen, f.Ends = true, "9" }),
 			with(over, func(f *Facts) { f.GapOpen, f.Defined = true, false }),
-			with(over, func(f *Facts) { f.GapOpen, f.Reversed = true, true }),
+			with(over, func(f *Facts) { f.GapOpen, f.RolledBack = true, true }),
 		},
 	},
 	{

@@ -38,7 +38,7 @@ func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err
 	if streams.Unverified, err = prior.Unverified(ctx); err != nil {
 		return err
 	}
-	if streams.Reversals, err = prior.OtherReversals(ctx); err != nil {
+	if streams.PastRollbacks, err = prior.OtherReversals(ctx); err != nil {
 		return err
 	}
 	streams.Before = filterOf(r.sink.Info().Config)

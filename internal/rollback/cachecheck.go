@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds the undone
+// An API server that was not restarted with its etcd goes on with its old watch cache. The cache holds the lost
 // versions, and lacks what the new history wrote in their place. Once the new history has passed the old one, the
 // cache follows the new one, and its newest versions are right. So only its window shows that a cache is old: how
 // far back it can be watched.

@@ -77,7 +77,7 @@ func (w *watchCache) WatchWithContext(_ context.Context, options metav1.ListOpti
 }
 
 // overtaken returns a stream of an etcd that was put back to 50 when it was at 60, and has reached 80. Its watch
-// began at 10 and was served the undone versions. Its cache lacks the version of 55. The rollback is found.
+// began at 10 and was served the lost versions. Its cache lacks the version of 55. The rollback is found.
 func overtaken(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	c, server = undetected(t)
@@ -116,12 +116,12 @@ func TestACacheFromTheOldHistoryIsNotTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		for range 3 {
-			require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
+			require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
 			time.Sleep(30 * time.Second)
 		}
 		require.Equal(t, "47", server.watched[0], "before the newest revision that both histories have")
 		server.begun, server.now = 90, 95 // restarted
-		require.NoError(t, truthful(t, c, "95", server.page()))
+		require.NoError(t, checkList(t, c, "95", server.page()))
 	})
 }
 
@@ -144,7 +144,7 @@ func TestACacheFromTheNewHistoryIsTrusted(t *testing.T) {
 				test.change(c, server)
 				server.now, _ = strconv.Atoi(test.listed)
 				server.versions, server.cached = server.versions[:3], server.cached[:2]
-				require.NoError(t, truthful(t, c, test.listed, server.page()))
+				require.NoError(t, checkList(t, c, test.listed, server.page()))
 			})
 		})
 	}
@@ -186,8 +186,8 @@ func TestAllStreamsOfAnEtcdAreListedAtTheRevisionOfTheFirst(t *testing.T) {
 		quiet.Listed("99")
 		require.Empty(t, at(quiet, "99"), "it is not rolled back")
 
-		server.now = 93 // restored again
-		proof, err := c.Reversed(t.Context(), "95")
+		server.now = 93 // put back again
+		proof, err := c.CheckRollback(t.Context(), "95")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 		require.Zero(t, c.etcd.commonListRevision, "the next history has a list of its own")
@@ -199,15 +199,15 @@ func TestWithoutAWatchableCommonRevisionACacheMustBeginLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.trust.cacheCheck.acceptedRevision = 48
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 		require.Equal(t, []string{"75"}, server.watched)
 		server.now = 85
-		require.Error(t, truthful(t, c, "85", server.page()))
+		require.Error(t, checkList(t, c, "85", server.page()))
 		time.Sleep(2 * minWindow)
 		server.begun, server.events, server.now = 90, minWindowEvents, 95
-		require.Error(t, truthful(t, c, "95", server.page()), "the old cache may have dropped so old a revision, too")
+		require.Error(t, checkList(t, c, "95", server.page()), "the old cache may have dropped so old a revision, too")
 		server.begun, server.now = 100, 105
-		require.NoError(t, truthful(t, c, "105", server.page()))
+		require.NoError(t, checkList(t, c, "105", server.page()))
 		require.Equal(t, []string{"75", "79", "84", "90", "94"}, server.watched)
 	})
 }
@@ -217,10 +217,10 @@ func TestACacheThatDroppedNothingBeganWhereItsWindowBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		c.trust.cacheCheck.acceptedRevision = 48
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 		time.Sleep(2 * minWindow)
 		server.begun, server.now = 90, 95
-		require.NoError(t, truthful(t, c, "95", server.page()))
+		require.NoError(t, checkList(t, c, "95", server.page()))
 		require.Equal(t, []string{"75", "79", "90"}, server.watched)
 	})
 }
@@ -233,7 +233,7 @@ func TestARecorderThatRecallsARollbackDistrustsTheCache(t *testing.T) {
 		listed  string
 		trusted bool
 	}{
-		"it served the undone versions":         {5, 0, "80", false},
+		"it served the lost versions":           {5, 0, "80", false},
 		"it may have served them":               {70, minWindowEvents, "80", false},
 		"it began later":                        {70, minWindowEvents - 1, "80", true},
 		"it is behind the one that served them": {5, 0, "55", true},
@@ -248,12 +248,12 @@ func TestARecorderThatRecallsARollbackDistrustsTheCache(t *testing.T) {
 				c.Recall(Recalled{Position: "60", Newest: []string{"58"}})
 				c.Recall(Recalled{RolledBack: true})
 				for range 2 {
-					err := truthful(t, c, test.listed, server.page())
+					err := checkList(t, c, test.listed, server.page())
 					require.Equal(t, test.trusted, err == nil, err)
 					time.Sleep(2 * minWindow)
 				}
 				time.Sleep(comparedWithin)
-				require.NoError(t, truthful(t, c, test.listed, server.page()), "the server has compared its cache with etcd")
+				require.NoError(t, checkList(t, c, test.listed, server.page()), "the server has compared its cache with etcd")
 			})
 		})
 	}
@@ -263,7 +263,7 @@ func TestAWatchThatIsCutShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.cut = true
-		require.ErrorIs(t, truthful(t, c, "80", server.page()), io.ErrUnexpectedEOF)
+		require.ErrorIs(t, checkList(t, c, "80", server.page()), io.ErrUnexpectedEOF)
 	})
 }
 
@@ -275,7 +275,7 @@ func TestACacheThatRefusesASpooledRevisionIsNotTakenForNew(t *testing.T) {
 		c.ListWith(server.lister)
 		c.Recall(Recalled{Position: "60"})
 		c.Recall(Recalled{RolledBack: true, Spooled: "70"})
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 	})
 }
 
@@ -283,14 +283,14 @@ func TestAServerThatHasComparedItsCacheIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := overtaken(t)
 		server.checked = true
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 		time.Sleep(comparedWithin)
-		require.Error(t, truthful(t, c, "80", server.page()), "the list differs from etcd")
+		require.Error(t, checkList(t, c, "80", server.page()), "the list differs from etcd")
 		server.cached = server.versions
-		require.Error(t, truthful(t, c, "80", server.page()), "not each attempt compares whole lists")
+		require.Error(t, checkList(t, c, "80", server.page()), "not each attempt compares whole lists")
 		time.Sleep(compareAgainAfter)
-		require.NoError(t, truthful(t, c, "80", server.page()))
-		require.NoError(t, truthful(t, c, "80", server.page()))
+		require.NoError(t, checkList(t, c, "80", server.page()))
+		require.NoError(t, checkList(t, c, "80", server.page()))
 	})
 }
 
@@ -301,7 +301,7 @@ func TestAListOfAStreamThatWasNotWatchedBeforeIsTrusted(t *testing.T) {
 	c.ListWith(server.lister)
 	c.trust.window = cacheWindow{}
 	require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, truthful(t, c, "80", server.page()))
+	require.NoError(t, checkList(t, c, "80", server.page()))
 	require.Empty(t, server.watched)
 }
 
@@ -309,10 +309,10 @@ func servedAsVersion(name, uid string, rv int) servedVersion {
 	return versionOf(servedAs(name, uid, rv), uint64(rv))
 }
 
-// undoneWithoutVersions returns a stream of an etcd that was put back to 50 when it was at 60. No version shows
+// rolledBackWithoutVersions returns a stream of an etcd that was put back to 50 when it was at 60. No version shows
 // that it had reached 60: the writes were deletions, or filtered out. This process took the stream over from the
 // record at 10, a month before that.
-func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
+func rolledBackWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	t.Helper()
 	all := New(Options{})
 	server = &watchCache{begun: 5, archive: &archive{now: 60, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48)}}}
@@ -336,13 +336,13 @@ func undoneWithoutVersions(t *testing.T) (c *Stream, server *watchCache) {
 	return c, server
 }
 
-func TestACacheIsNotTrustedIfNoVersionShowsTheUndoneWrites(t *testing.T) {
+func TestACacheIsNotTrustedIfNoVersionShowsTheLostWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, server := undoneWithoutVersions(t)
+		c, server := rolledBackWithoutVersions(t)
 		server.now = 80
 		server.versions = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("hidden", "9", 55), servedAs("c", "4", 75)}
 		server.cached = []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 48), servedAs("c", "4", 75)}
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
 	})
 }
 

@@ -12,10 +12,10 @@ const confirmAfter = time.Second
 
 // evidence proves that a history is no more. If proof is empty, nothing proves that.
 type evidence struct {
-	proof      string
-	undone     servedVersion // the version that was served and is not in etcd
-	at         uint64        // a revision of the old history that no other history has
-	servedHere bool          // this process was served that revision
+	proof       string
+	lostVersion servedVersion // the version that was served and is not in etcd
+	at          uint64        // a revision of the old history that no other history has
+	servedHere  bool          // this process was served that revision
 	// before is when it was served, by the record's clock; zero if that is not known.
 	before time.Time
 	// history is the number of the old history, among those of the stream.
@@ -44,7 +44,7 @@ func (p comparison) run(ctx context.Context) (evidence, error) {
 	var mismatched servedVersion
 	for {
 		e := p.expected()
-		v := e.undone
+		v := e.lostVersion
 		result, err := p.stream.ask.look(ctx, v, e.at)
 		if err == nil && result == inconclusive {
 			result, err = p.stream.ask.lookNow(ctx, v)
@@ -75,8 +75,8 @@ func (p comparison) run(ctx context.Context) (evidence, error) {
 func (p comparison) expected() evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
-	e := evidence{undone: p.stream.living.newest(), history: p.stream.history.number}
-	if e.at = max(p.stream.progress.position, e.undone.revision); e.at == 0 {
+	e := evidence{lostVersion: p.stream.living.newest(), history: p.stream.history.number}
+	if e.at = max(p.stream.progress.position, e.lostVersion.revision); e.at == 0 {
 		e.at = p.position
 	}
 	return e
@@ -95,7 +95,7 @@ func (p comparison) futureEvidence(e evidence) evidence {
 func (p comparison) mismatchEvidence(e evidence) evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
-	v := e.undone
+	v := e.lostVersion
 	e.proof = fmt.Sprintf("%s %s/%s was recorded with resource version %d, but etcd held another version, or none, at %d", p.stream.ask.name, v.namespace, v.name, v.revision, e.at)
 	e.at, e.servedHere, e.before = v.revision, p.stream.progress.servedHere(v.revision), p.stream.all.recordTimeIfKnown(v.at)
 	return e

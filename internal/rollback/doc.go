@@ -1,8 +1,8 @@
 // Package rollback notices that an operator has put an etcd back to an older state, and says what each stream missed by
 // that.
 //
-// A restored etcd gives out revisions again that are already on record, for other writes. An API server that was not
-// restarted still serves the undone versions, and its watches stay quiet. So this package keeps some of the versions that
+// An etcd that was put back gives out revisions again that are already on record, for other writes. An API server that was not
+// restarted still serves the lost versions, and its watches stay quiet. So this package keeps some of the versions that
 // the API server served, and asks etcd whether it still holds them. If it does not, that proves a rollback.
 //
 // The package also knows which stream has which revision. After an expired watch, a recovery skips the revisions of other
@@ -40,6 +40,9 @@
 //
 // Words for a rollback:
 //
+//   - rollback: an etcd was put back to an older state. The code has no other word for it. On record, its cause is
+//     history_reversed.
+//   - lost version: a version that the API server served, and that is no longer in etcd (lostVersion).
 //   - proof: the text that says why a history is no more. It goes on record with the gap.
 //   - evidence: a proof, with the version and the times that the gaps need (evidence).
 //   - event: one rollback, with all streams that it concerns (event).
@@ -67,7 +70,7 @@
 //
 // The samples are the newest version of each etcd, the newest before each pause, some dozen of those served since the last
 // probe, and the newest of each list. In addition, each stream is checked before each list, and
-// before each watch that no list precedes (Reversed).
+// before each watch that no list precedes (CheckRollback).
 //
 // Each commit records up to when the newest version and the checked samples had an answer. An earlier recorder may not have
 // checked what it recorded after that time. So a recorder that starts checks those versions.

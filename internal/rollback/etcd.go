@@ -56,7 +56,7 @@ func (e *etcd) mergeLocked(other *etcd) {
 	e.verifiedUntil = times.Earlier(e.verifiedUntil, other.verifiedUntil)
 }
 
-// servedLocked notes that a version was served now. After a pause as long as a restore takes, it returns the newest
+// servedLocked notes that a version was served now. After a pause as long as a rollback takes, it returns the newest
 // version before the pause. That version must be checked, whatever is served next: a lost version may have been
 // served for a moment only, among many others.
 func (e *etcd) servedLocked(o observation) (before *sample) {

@@ -49,7 +49,7 @@ func TestAnAnswerAboutAnOldHistoryProvesNothing(t *testing.T) {
 		late := &lateAnswer{archive: etcd, at: "60"}
 		c.ListWith(func(string) cache.ListerWithContext { return late })
 		late.meanwhile = func() {
-			proof, err := c.Reversed(t.Context(), "60")
+			proof, err := c.CheckRollback(t.Context(), "60")
 			require.NoError(t, err)
 			require.NotEmpty(t, proof)
 			c.listsAfterRollback()
@@ -125,7 +125,7 @@ func TestAProofCountsThoughTheServerNeverAnswersForOthers(t *testing.T) {
 		c, notified := followed(all, "configmaps", etcd, 60)
 		d, _ := followed(all, "routes", down, 60, servedAs("r", "7", 45))
 		join(c, d)
-		_, _ = c.Reversed(t.Context(), "60")
+		_, _ = c.CheckRollback(t.Context(), "60")
 		require.Len(t, *notified, 1)
 	})
 }
@@ -136,7 +136,7 @@ func TestARefusalForAnotherStreamIsNoRefusalOfTheFinder(t *testing.T) {
 		c, notified := followed(all, "configmaps", &archive{now: 55}, 60)
 		d, _ := followed(all, "widgets", &archive{}, 60)
 		d.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "")}).lister)
-		_, err := c.Reversed(t.Context(), "60")
+		_, err := c.CheckRollback(t.Context(), "60")
 		require.Len(t, *notified, 1)
 		require.False(t, apierrors.IsNotFound(err), "%v", err)
 	})

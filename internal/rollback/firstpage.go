@@ -33,7 +33,7 @@ func (p *firstPage) check(ctx context.Context) (at string, err error) {
 	if p.inAnotherEtcd(ctx) {
 		return "", nil
 	}
-	if err := p.checkUndone(ctx); err != nil {
+	if err := p.checkLostVersions(ctx); err != nil {
 		return "", err
 	}
 	if err := p.checkInEtcd(ctx); err != nil {
@@ -70,41 +70,41 @@ func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
 	return c.check(ctx, &p.stream.ask, p.listedRevision)
 }
 
-// checkUndone returns an error as long as the API server serves a version that is no longer in etcd.
-func (p *firstPage) checkUndone(ctx context.Context) error {
-	for o, undone := range p.undone() {
-		result, err := o.ask.look(ctx, undone, undone.revision)
+// checkLostVersions returns an error as long as the API server serves a version that is no longer in etcd.
+func (p *firstPage) checkLostVersions(ctx context.Context) error {
+	for o, lost := range p.lostVersions() {
+		result, err := o.ask.look(ctx, lost, lost.revision)
 		if err != nil && o == p.stream {
 			return err
 		}
 		if err != nil || result == match || result == inconclusive {
 			continue // The list does not wait for another stream for which the server does not answer.
 		}
-		list, err := o.ask.listOne(ctx, undone, metav1.ListOptions{})
+		list, err := o.ask.listOne(ctx, lost, metav1.ListOptions{})
 		if err != nil && o == p.stream {
 			return err
 		}
 		if err != nil {
 			continue
 		}
-		if served, err := o.ask.find(list, undone); err != nil || served {
+		if served, err := o.ask.find(list, lost); err != nil || served {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart the API server", o.ask.name, undone.namespace, undone.name, undone.revision)
+			return fmt.Errorf("the API server still serves %s %s/%s at resource version %d, which is not in etcd: restart the API server", o.ask.name, lost.namespace, lost.name, lost.revision)
 		}
 	}
 	return nil
 }
 
-// undone returns the versions that were served and are no longer in this etcd, by the stream that was served them.
-func (p *firstPage) undone() map[*Stream]servedVersion {
+// lostVersions returns the versions that were served and are no longer in this etcd, by the stream that was served them.
+func (p *firstPage) lostVersions() map[*Stream]servedVersion {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
 	found := map[*Stream]servedVersion{}
 	for _, o := range p.stream.all.streams {
-		if o.etcd == p.stream.etcd && o.trust.undone.name != "" {
-			found[o] = o.trust.undone
+		if o.etcd == p.stream.etcd && o.trust.lostVersion.name != "" {
+			found[o] = o.trust.lostVersion
 		}
 	}
 	return found

@@ -21,10 +21,10 @@ type listing struct {
 func (c *Stream) Listing(cause delta.Cause) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	historyReversed := cause == delta.CauseHistoryReversed
+	causedByRollback := cause == delta.CauseHistoryReversed
 	c.living = nil
-	c.listing = listing{open: true, rolledBack: c.history.rolledBack, afterRollback: c.history.rolledBack || historyReversed, beganAt: c.all.now()}
-	if !historyReversed {
+	c.listing = listing{open: true, rolledBack: c.history.rolledBack, afterRollback: c.history.rolledBack || causedByRollback, beganAt: c.all.now()}
+	if !causedByRollback {
 		return
 	}
 	if c.history.rolledBack {

@@ -20,7 +20,7 @@ func TestAListThatBeganBeforeTheRollbackDoesNotEndIt(t *testing.T) {
 		c, server := overtaken(t)
 		c.Listed("")
 		require.True(t, c.RolledBack())
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 	})
 }
 
@@ -32,12 +32,12 @@ func TestAStreamThatWasBeingListedFirstIsRolledBackAfterTheList(t *testing.T) {
 		late.Listing(delta.CauseFirstList)
 		late.Shown([]any{servedAs("kept", "1", 20)})
 		finder, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
-		_, err := finder.Reversed(t.Context(), "60")
+		_, err := finder.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.True(t, finder.RolledBack())
 		late.Listed("")
 		late.Reached("60")
-		proof, err := late.Reversed(t.Context(), "60")
+		proof, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 	})
@@ -51,14 +51,14 @@ func TestWithoutTheFinderARollbackMayBeOfThisEtcd(t *testing.T) {
 		close(allAdded)
 		all.allAdded = allAdded
 		finder, _ := followed(all, "aggregated", &archive{now: 5}, 60, servedAs("lost", "3", 50))
-		_, err := finder.Reversed(t.Context(), "60")
+		_, err := finder.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.True(t, finder.RolledBack())
 		finder.ListWith((&archive{fails: apierrors.NewNotFound(schema.GroupResource{Resource: "aggregated"}, "")}).lister)
 		finder.Follow(nil)
 		late, notified := followed(all, "services", &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
-		_, err = late.Reversed(t.Context(), "60")
+		_, err = late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *notified, 1)
 	})
@@ -109,7 +109,7 @@ func TestOneStreamAsksWhenManyStreamsMeetARollback(t *testing.T) {
 		var running sync.WaitGroup
 		errs := make([]error, many)
 		for i, c := range streams {
-			running.Go(func() { _, errs[i] = c.Reversed(t.Context(), "1600") })
+			running.Go(func() { _, errs[i] = c.CheckRollback(t.Context(), "1600") })
 		}
 		running.Wait()
 		for i, err := range errs {
@@ -135,11 +135,11 @@ func TestAStreamIsCheckedThoughAListIsDueAnyway(t *testing.T) {
 	all := New(Options{})
 	etcd := &archive{now: 50}
 	c, _ := followed(all, "configmaps", etcd, 0)
-	proof, err := c.Reversed(t.Context(), "")
+	proof, err := c.CheckRollback(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, proof, "nothing is recorded")
 	c.Recall(Recalled{Position: "60"})
-	proof, err = c.Reversed(t.Context(), "")
+	proof, err = c.CheckRollback(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not reached")
 	require.True(t, c.RolledBack())

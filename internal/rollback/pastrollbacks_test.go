@@ -18,40 +18,40 @@ func TestAPastRollbackOnRecordRollsAStreamBack(t *testing.T) {
 		all := New(Options{})
 		allAdded := make(chan struct{})
 		all.allAdded = allAdded
-		// The stream itself proves nothing: the only undone write was a deletion.
+		// The stream itself proves nothing: the only lost write was a deletion.
 		etcd, apart := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}, &archive{now: 900}
 		began := time.Now().Add(-time.Hour)
-		reversals := []postgres.Reversal{
+		pastRollbacks := []postgres.Reversal{
 			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
 		}
 		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.record = 1
-		late.Recall(Recalled{Reversals: reversals})
-		_, err := late.Reversed(t.Context(), "60")
+		late.Recall(Recalled{PastRollbacks: pastRollbacks})
+		_, err := late.CheckRollback(t.Context(), "60")
 		require.ErrorIs(t, err, errNotAllAdded, "the stream is not followed before that is known")
 
 		other, notifiedOther := followed(all, "metrics", apart, 800)
 		other.record = 2
-		other.Recall(Recalled{Reversals: reversals})
+		other.Recall(Recalled{PastRollbacks: pastRollbacks})
 		before, _ := followed(all, "configmaps", etcd, 60)
 		before.record = 7
-		proof, err := late.Reversed(t.Context(), "60")
+		proof, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
 		require.Equal(t, []string{proof}, *notified)
 		until := late.GapBegin()
 		require.Equal(t, "48", until.ResourceVersion, "the rows since then may not be complete")
 		require.Equal(t, began, until.Time)
-		proof, err = other.Reversed(t.Context(), "800")
+		proof, err = other.CheckRollback(t.Context(), "800")
 		require.NoError(t, err)
 		require.Empty(t, proof)
 		require.Empty(t, *notifiedOther)
 
 		alone, notifiedAlone := followed(all, "secrets", etcd, 60)
 		alone.record = 3
-		alone.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
+		alone.Recall(Recalled{PastRollbacks: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
 		close(allAdded)
-		_, err = alone.Reversed(t.Context(), "60")
+		_, err = alone.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *notifiedAlone, "no stream is there that could be asked")
 	})
@@ -66,18 +66,18 @@ func TestARollbackOnRecordIsNotFoundASecondTime(t *testing.T) {
 		late, notified := followed(all, "secrets", etcd, 0)
 		late.Recall(Recalled{Position: "52"})
 		late.record = 1
-		late.Recall(Recalled{Reversals: []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}}})
+		late.Recall(Recalled{PastRollbacks: []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}}})
 		late.Recall(Recalled{Unverified: []postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}}})
 		listed, notifiedListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
 		listed.Recall(Recalled{Position: "75"})
-		_, err := late.Reversed(t.Context(), "52")
+		_, err := late.CheckRollback(t.Context(), "52")
 		require.ErrorIs(t, err, errNotAllAdded)
 		require.NoError(t, all.Probe(t.Context()))
 		require.Empty(t, *notifiedListed, "it was listed since")
 
 		finder, _ := followed(all, "configmaps", etcd, 75)
 		finder.record = 7
-		_, err = late.Reversed(t.Context(), "52")
+		_, err = late.CheckRollback(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *notified)
 		require.NotNil(t, late.trust.cacheCheck, "the recorder that found it may have distrusted the cache")

@@ -17,8 +17,8 @@ type Recalled struct {
 	// Unverified are the versions that the server served last. The earlier recorder may not have checked them in
 	// etcd.
 	Unverified []postgres.Version
-	// Reversals are the rollbacks on record for which the stream may not have been rolled back.
-	Reversals []postgres.Reversal
+	// PastRollbacks are the rollbacks on record for which the stream may not have been rolled back.
+	PastRollbacks []postgres.Reversal
 	// Relisted says that the stream was rolled back, and was listed after that, up to Position.
 	Relisted bool
 	// RolledBack says that the history on record is no more, and that the earlier recorder ended before it had
@@ -38,7 +38,7 @@ func (c *Stream) Recall(r Recalled) {
 	if at, err := strconv.ParseUint(r.Position, 10, 64); err == nil {
 		resumeLocked(c, at, r)
 	}
-	for _, e := range r.Reversals {
+	for _, e := range r.PastRollbacks {
 		c.history.unmatched = append(c.history.unmatched, pastRollback{proof: e.Proof, record: e})
 	}
 	for _, v := range r.Unverified {

@@ -22,8 +22,8 @@ import (
 //   - No stream is rolled back before the gaps of all streams are queued (Streams.acting).
 //   - A stream that is opened later asks whether it was in that etcd (pastrollbacks.go).
 
-// Reversed implements reflector.History. It returns the proof of a rollback, "" if nothing proves one.
-func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, error) {
+// CheckRollback implements reflector.History. It returns the proof of a rollback, "" if nothing proves one.
+func (c *Stream) CheckRollback(ctx context.Context, resourceVersion string) (string, error) {
 	if err := c.all.identity.Check(ctx); err != nil {
 		return "", err
 	}
@@ -43,8 +43,8 @@ func (c *Stream) Reversed(ctx context.Context, resourceVersion string) (string, 
 	return c.RollbackProof(), nil
 }
 
-// lastPosition returns the stream's position. Reversed uses it if the reflector gives none: the store has nothing, or
-// a list after a rollback is due. It is empty if the stream has none, or was rolled back.
+// lastPosition returns the stream's position. CheckRollback uses it if the reflector gives none: the store has nothing,
+// or a list after a rollback is due. It is empty if the stream has none, or was rolled back.
 func lastPosition(c *Stream) string {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -159,7 +159,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	for etcd := range e.forks {
 		etcd.resetLocked()
 	}
-	e.finder.trust.undone = e.undone
+	e.finder.trust.lostVersion = e.lostVersion
 	return affected, gaps
 }
 

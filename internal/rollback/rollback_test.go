@@ -128,8 +128,8 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, notified
 }
 
-// truthful calls CheckList for a list.
-func truthful(t *testing.T, c *Stream, resourceVersion string, items []any) error {
+// checkList calls CheckList for a list.
+func checkList(t *testing.T, c *Stream, resourceVersion string, items []any) error {
 	t.Helper()
 	_, err := c.CheckList(t.Context(), resourceVersion, items)
 	return err
@@ -171,7 +171,7 @@ func TestTheProofsOfARollback(t *testing.T) {
 					objects = append(objects, test.served)
 				}
 				c, notified := followed(New(Options{}), "things", test.etcd, 60, objects...)
-				proof, err := c.Reversed(t.Context(), "60")
+				proof, err := c.CheckRollback(t.Context(), "60")
 				require.NoError(t, err)
 				if test.proof == "" {
 					require.Empty(t, proof)
@@ -194,13 +194,13 @@ func TestARefusalIsNoProofAndABusyServerIsAskedAgain(t *testing.T) {
 		apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("no")), apierrors.NewResourceExpired("compacted"),
 	} {
 		etcd.fails = err
-		proof, failed := c.Reversed(t.Context(), "60")
+		proof, failed := c.CheckRollback(t.Context(), "60")
 		require.NoError(t, failed)
 		require.Empty(t, proof)
 	}
 	for _, err := range []error{apierrors.NewTooManyRequests("busy", 1), apierrors.NewServiceUnavailable("starting"), fmt.Errorf("connection refused")} {
 		etcd.fails = err
-		_, failed := c.Reversed(t.Context(), "60")
+		_, failed := c.CheckRollback(t.Context(), "60")
 		require.ErrorIs(t, failed, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestADeletionThatTheWatchIsAboutToDeliverIsNoProof(t *testing.T) {
 		etcd := &archive{now: 70, versions: []*kube.Object{servedAs("x", "1", 50), servedAs("x", "", 60)}}
 		c, notified := followed(New(Options{}), "events", etcd, 60, servedAs("x", "1", 50))
 		time.AfterFunc(confirmAfter/2, func() { c.Saw(servedAs("x", "1", 60), true) })
-		proof, err := c.Reversed(t.Context(), "60")
+		proof, err := c.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Empty(t, proof)
 		require.Empty(t, *notified)
@@ -220,11 +220,11 @@ func TestADeletionThatTheWatchIsAboutToDeliverIsNoProof(t *testing.T) {
 
 func TestARollbackConcernsTheStreamsOfOneEtcdOnly(t *testing.T) {
 	all := New(Options{})
-	restored, apart := &archive{now: 55}, &archive{now: 900}
-	_, first := followed(all, "a", restored, 60)
-	_, idle := followed(all, "b", restored, 10)
+	rolledBack, apart := &archive{now: 55}, &archive{now: 900}
+	_, first := followed(all, "a", rolledBack, 60)
+	_, idle := followed(all, "b", rolledBack, 10)
 	_, other := followed(all, "c", apart, 800)
-	owner, _ := followed(all, "d", restored, 5, servedAs("x", "1", 5))
+	owner, _ := followed(all, "d", rolledBack, 5, servedAs("x", "1", 5))
 	require.NoError(t, all.Probe(t.Context()))
 	require.Len(t, *first, 1)
 	require.Equal(t, *first, *idle)
@@ -243,7 +243,7 @@ func TestARollbackConcernsTheStreamsOfOneEtcdOnly(t *testing.T) {
 	owner.Reached("55")
 	require.False(t, owner.RolledBack())
 	e := comparison{stream: owner}.expected()
-	require.Equal(t, "x", e.undone.name)
+	require.Equal(t, "x", e.lostVersion.name)
 	require.EqualValues(t, 55, e.at, "and not the position before")
 }
 
@@ -277,7 +277,7 @@ func TestClaimsInTheNewHistoryStayWhileOtherStreamsAreListed(t *testing.T) {
 	later, _ := followed(all, "later", etcd, 0)
 	later.Recall(Recalled{Position: "60", Newest: []string{"56"}})
 	require.Equal(t, []uint64{56, 58}, rest(), "it is not known yet whether 56 is of the old history")
-	proof, err := later.Reversed(t.Context(), "60")
+	proof, err := later.CheckRollback(t.Context(), "60")
 	require.NoError(t, err)
 	require.NotEmpty(t, proof)
 	require.Equal(t, []uint64{56, 58}, rest(), "a stream that is rolled back late takes no claims from others")
@@ -304,7 +304,7 @@ func TestAListIsTrustedOnlyIfEtcdHoldsItsVersions(t *testing.T) {
 		for _, o := range items {
 			page = append(page, o)
 		}
-		return truthful(t, c, rv, page)
+		return checkList(t, c, rv, page)
 	}
 	require.NoError(t, listed("55", servedAs("kept", "1", 20)))
 	require.NoError(t, listed("55"))
@@ -312,7 +312,7 @@ func TestAListIsTrustedOnlyIfEtcdHoldsItsVersions(t *testing.T) {
 	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20), servedAs("lost", "2", 52)), "ns/lost")
 
 	etcd.cached = []*kube.Object{servedAs("lost", "2", 52)}
-	_, err := c.Reversed(t.Context(), "60")
+	_, err := c.CheckRollback(t.Context(), "60")
 	require.NoError(t, err)
 	require.ErrorContains(t, listed("55", servedAs("kept", "1", 20)), "still serves things ns/lost", "one old cache makes the other suspect")
 	etcd.cached = nil
@@ -322,28 +322,28 @@ func TestAListIsTrustedOnlyIfEtcdHoldsItsVersions(t *testing.T) {
 func TestAStreamThatIsOpenedAfterARollbackIsRolledBackToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
-		// Restored to 40, etcd has reached 100. The old history deleted the service at 55, and now the service
+		// Put back to 40, etcd has reached 100. The old history deleted the service at 55, and now the service
 		// lives. So the stream itself proves nothing.
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("gone", "2", 21)}}
 		a, _ := followed(all, "configmaps", etcd, 60, servedAs("lost", "3", 50))
-		proof, err := a.Reversed(t.Context(), "60")
+		proof, err := a.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
 		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
 		etcd.fails = errors.New("busy")
-		_, err = late.Reversed(t.Context(), "60")
+		_, err = late.CheckRollback(t.Context(), "60")
 		require.Error(t, err, "the stream is not followed before that is known")
 		require.Empty(t, *notified)
 		etcd.fails = nil
-		got, err := late.Reversed(t.Context(), "60")
+		got, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *notified)
 
 		fresh, notified := followed(all, "widgets", etcd, 100)
-		_, err = fresh.Reversed(t.Context(), "100")
+		_, err = fresh.CheckRollback(t.Context(), "100")
 		require.NoError(t, err)
 		require.Empty(t, *notified, "the stream of a new resource has no old history")
 	})
@@ -356,7 +356,7 @@ func TestAStreamIsRolledBackThoughTheFinderIsGone(t *testing.T) {
 		finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
 		neighbour, _ := followed(all, "configmaps", etcd, 60)
 		join(finder, neighbour)
-		proof, err := finder.Reversed(t.Context(), "60")
+		proof, err := finder.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
@@ -364,7 +364,7 @@ func TestAStreamIsRolledBackThoughTheFinderIsGone(t *testing.T) {
 		finder.Follow(nil)
 		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
-		got, err := late.Reversed(t.Context(), "60")
+		got, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *notified)
@@ -473,11 +473,11 @@ func TestAStreamThatIsProvedToBeInAnotherEtcdIsTrusted(t *testing.T) {
 		d.Watching("10")
 		d.Saw(servedAs("r", "7", 700), false)
 		time.Sleep(2 * acceptedAfter)
-		_, err := c.Reversed(t.Context(), "60")
+		_, err := c.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Len(t, *notified, 1)
-		require.Error(t, truthful(t, d, "900", nil))
+		require.Error(t, checkList(t, d, "900", nil))
 		d.ListWith(server.lister)
-		require.NoError(t, truthful(t, d, "900", nil))
+		require.NoError(t, checkList(t, d, "900", nil))
 	})
 }

@@ -47,8 +47,8 @@ type modelEtcd struct {
 	history       []*modelVersion // of the present history
 	saved         int             // how many of them the snapshot has
 	historyNumber int
-	undone        [][]*modelVersion // the versions that each restore has undone
-	ahead         []bool            // for each restore, whether a stream was ahead of the snapshot
+	lostVersions  [][]*modelVersion // the versions that each rollback has lost
+	ahead         []bool            // for each rollback, whether a stream was ahead of the snapshot
 	uids          int
 }
 
@@ -67,12 +67,12 @@ type modelStream struct {
 	etcd   *modelEtcd
 	object *modelVersion // its newest version
 
-	tracker    *Stream
-	fifo       *deltafifo.FIFO
-	watching   bool
-	at         int             // the watch has delivered all versions up to there
-	pending    []*modelVersion // versions that the watch has still to deliver
-	rolledBack string          // the proof, if it was rolled back
+	tracker       *Stream
+	fifo          *deltafifo.FIFO
+	watching      bool
+	at            int             // the watch has delivered all versions up to there
+	pending       []*modelVersion // versions that the watch has still to deliver
+	rollbackProof string          // the proof, if it was rolled back
 
 	position   int // on record
 	positioned time.Time
@@ -83,18 +83,18 @@ type modelStream struct {
 }
 
 type model struct {
-	t        *testing.T
-	etcds    [2]*modelEtcd
-	streams  []*modelStream
-	all      *Streams
-	queue    *deltafifo.Queue
-	old      bool // the API server was not restarted with its etcd
-	probed   time.Time
-	entries  map[*kube.Object]*modelVersion
-	writes   int
-	undone   bool      // a restore has undone a served version
-	killed   bool      // a recorder was killed
-	verified time.Time // the time on record (Streams.Verified)
+	t          *testing.T
+	etcds      [2]*modelEtcd
+	streams    []*modelStream
+	all        *Streams
+	queue      *deltafifo.Queue
+	old        bool // the API server was not restarted with its etcd
+	probed     time.Time
+	entries    map[*kube.Object]*modelVersion
+	writes     int
+	servedLost bool      // a rollback has lost a served version
+	killed     bool      // a recorder was killed
+	verified   time.Time // the time on record (Streams.Verified)
 }
 
 func newModel(t *testing.T) *model {
@@ -138,7 +138,7 @@ func (m *model) begin(verified time.Time) {
 	}
 	for _, s := range m.streams {
 		s.fifo = m.queue.FIFO(deltafifo.FIFOOptions{Stream: s})
-		s.watching, s.pending, s.rolledBack = false, nil, ""
+		s.watching, s.pending, s.rollbackProof = false, nil, ""
 		if s.position == 0 {
 			s.tracker.Follow(s.notified)
 			continue
@@ -147,7 +147,7 @@ func (m *model) begin(verified time.Time) {
 	}
 }
 
-func (s *modelStream) notified(proof string) { s.rolledBack = proof }
+func (s *modelStream) notified(proof string) { s.rollbackProof = proof }
 
 // recall takes over what is on record.
 func (s *modelStream) recall(m *model) {
@@ -177,7 +177,7 @@ func (s *modelStream) recall(m *model) {
 	}
 	if g := s.openGap(); g != nil {
 		s.tracker.Recall(Recalled{RolledBack: true})
-		s.rolledBack = "on record"
+		s.rollbackProof = "on record"
 	}
 	s.tracker.Follow(s.notified)
 	s.at = s.position
@@ -256,14 +256,14 @@ func (m *model) deliver(s *modelStream, most int) {
 		}
 		s.tracker.Saw(w.Object, w.deleted)
 		if w.historyNumber < s.etcd.historyNumber && !slices.Contains(s.etcd.history, w) {
-			m.undone = true
+			m.servedLost = true
 		}
 	}
 }
 
-// restore puts the first etcd back to its snapshot, once. Until the lists after that are on record, a second
+// rollBack puts the first etcd back to its snapshot, once. Until the lists after that are on record, a second
 // rollback would look like the first.
-func (m *model) restore(restarts bool) {
+func (m *model) rollBack(restarts bool) {
 	e := m.etcds[0]
 	if e.historyNumber > 0 {
 		return
@@ -279,9 +279,9 @@ func (m *model) restore(restarts bool) {
 		}
 		ahead = ahead || s.etcd == e && s.at > last
 	}
-	m.undone = m.undone || ahead
+	m.servedLost = m.servedLost || ahead
 	e.ahead = append(e.ahead, ahead)
-	e.undone = append(e.undone, slices.Clone(e.history[len(kept):]))
+	e.lostVersions = append(e.lostVersions, slices.Clone(e.history[len(kept):]))
 	e.fails = errDown
 	time.Sleep(2 * servingPause)
 	e.fails = nil
@@ -317,12 +317,12 @@ func (m *model) restart() {
 
 // proceed does the next step of the stream's reflector.
 func (m *model) proceed(s *modelStream) {
-	if s.rolledBack == "" && !s.watching {
-		proof, err := s.tracker.Reversed(m.t.Context(), strconv.Itoa(s.at))
+	if s.rollbackProof == "" && !s.watching {
+		proof, err := s.tracker.CheckRollback(m.t.Context(), strconv.Itoa(s.at))
 		if err != nil {
 			return
 		}
-		if s.rolledBack = proof; proof == "" {
+		if s.rollbackProof = proof; proof == "" {
 			s.watching = true
 			for _, w := range s.etcd.history {
 				if w.stream == s.number && w.revision() > s.at {
@@ -331,15 +331,15 @@ func (m *model) proceed(s *modelStream) {
 			}
 		}
 	}
-	if s.rolledBack == "" {
+	if s.rollbackProof == "" {
 		return
 	}
 	s.watching, s.pending = false, nil
-	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.rolledBack, s.tracker.GapBegin()))
+	require.NoError(m.t, s.fifo.InterruptedSince(delta.CauseHistoryReversed, s.rollbackProof, s.tracker.GapBegin()))
 	if m.old && s.etcd == m.etcds[0] {
 		return // The list is not trusted.
 	}
-	m.list(s, delta.CauseHistoryReversed, s.rolledBack)
+	m.list(s, delta.CauseHistoryReversed, s.rollbackProof)
 }
 
 func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
@@ -353,7 +353,7 @@ func (m *model) list(s *modelStream, cause delta.Cause, detail string) {
 	s.tracker.Shown(page)
 	require.NoError(m.t, s.fifo.EndReplace(strconv.Itoa(s.etcd.now)))
 	s.tracker.Listed(strconv.Itoa(s.etcd.now))
-	s.at, s.rolledBack, s.watching, s.pending = s.etcd.now, "", true, nil
+	s.at, s.rollbackProof, s.watching, s.pending = s.etcd.now, "", true, nil
 	s.tracker.Reached(strconv.Itoa(s.at))
 }
 
@@ -437,8 +437,8 @@ func (m *model) finish() {
 	}
 }
 
-// lost describes a version that is neither on record nor in a gap, or a needless gap.
-func (m *model) lost() string {
+// fault describes a version that is neither on record nor in a gap, or a needless gap.
+func (m *model) fault() string {
 	excused, blind := m.etcds[0].unknowable(m.killed)
 	if blind {
 		return ""
@@ -447,30 +447,30 @@ func (m *model) lost() string {
 		if s.openGap() != nil {
 			return fmt.Sprintf("stream %d: its gap stays open", s.number)
 		}
-		if needless := s.etcd == m.etcds[1] || !m.undone; needless && len(s.gaps) > 0 {
+		if needless := s.etcd == m.etcds[1] || !m.servedLost; needless && len(s.gaps) > 0 {
 			return fmt.Sprintf("stream %d: a needless gap: %+v", s.number, s.gaps)
 		}
 		for _, w := range s.etcd.all {
 			if w.stream != s.number || w.recorded || excused[w] || s.covers(w) {
 				continue
 			}
-			return fmt.Sprintf("stream %d: revision %d of history %d, written at %s, is lost; gaps: %+v", s.number, w.revision(), w.historyNumber, w.at, s.gaps)
+			return fmt.Sprintf("stream %d: revision %d of history %d, written at %s, is missing; gaps: %+v", s.number, w.revision(), w.historyNumber, w.at, s.gaps)
 		}
 	}
 	return ""
 }
 
-// unknowable returns the versions that no recorder can know of. A restore has undone them, and nothing that it has
-// undone is on record. A list that is on record in part does not count: its gap is open.
+// unknowable returns the versions that no recorder can know of. A rollback has lost them, and nothing that it has
+// lost is on record. A list that is on record in part does not count: its gap is open.
 //
 // blind reports whether streams were ahead of the snapshot all the same, by deletions or by a list. Once the new
-// history has passed them, nothing shows the restore. A successor does not know when a version was written. So it
+// history has passed them, nothing shows the rollback. A successor does not know when a version was written. So it
 // can mistake another version of the same object and revision for that one.
 func (e *modelEtcd) unknowable(killed bool) (excused map[*modelVersion]bool, blind bool) {
 	excused = map[*modelVersion]bool{}
-	for i, undone := range e.undone {
-		known := slices.ContainsFunc(undone, func(w *modelVersion) bool { return w.shown && !w.deleted && (!killed || !e.repeated(w)) })
-		for _, w := range undone {
+	for i, lost := range e.lostVersions {
+		known := slices.ContainsFunc(lost, func(w *modelVersion) bool { return w.shown && !w.deleted && (!killed || !e.repeated(w)) })
+		for _, w := range lost {
 			excused[w] = !known
 		}
 		blind = blind || !known && e.ahead[i]
@@ -513,7 +513,7 @@ func (m *model) step(step modelStep) {
 	case step.What < 18:
 		m.etcds[0].saved = len(m.etcds[0].history)
 	case step.What < 20:
-		m.restore(step.Many > 5)
+		m.rollBack(step.Many > 5)
 	case step.What < 21:
 		m.restart()
 	case step.What < 24: // overtake the old history
@@ -546,17 +546,17 @@ func TestEachVersionThatARollbackLosesLiesInAGap(t *testing.T) {
 		require.NoError(t, flag.Set("rapid.seed", "1")) // The same steps each time; -rapid.seed and -rapid.checks search further.
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		taken, lost := steps.Draw(r, "steps"), ""
+		taken, fault := steps.Draw(r, "steps"), ""
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t)
 			for _, s := range taken {
 				m.step(s)
 			}
 			m.finish()
-			lost = m.lost()
+			fault = m.fault()
 		})
-		if lost != "" {
-			r.Fatal(lost)
+		if fault != "" {
+			r.Fatal(fault)
 		}
 	})
 }

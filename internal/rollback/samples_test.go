@@ -30,7 +30,7 @@ func TestARollbackIsFoundThoughTheNewHistoryHasPassedTheOldOne(t *testing.T) {
 
 		time.Sleep(time.Second)
 		c.Saw(servedAs("lost", "2", 52), false)
-		// Restored to 40, etcd has reached 80 by now. The stream is served the new history from there.
+		// Put back to 40, etcd has reached 80 by now. The stream is served the new history from there.
 		etcd.now, etcd.versions = 80, []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}
 		c.Saw(servedAs("new", "3", 70), false)
 		c.Reached("70")
@@ -145,7 +145,7 @@ func TestAHistoryThatWasServedAllAtOnceIsFound(t *testing.T) {
 		etcd := &archive{now: 400}
 		c, notified := followed(all, "configmaps", etcd, 50)
 		for i := range 300 {
-			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // the versions in between are undone
+			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 60+i), i < 100 || i >= 120) // the versions in between are lost
 		}
 		require.NoError(t, all.lookBack(t.Context()))
 		require.Len(t, *notified, 1)
@@ -188,7 +188,7 @@ func TestARollbackIsFoundWhileEtcdIsBehindTheServedVersion(t *testing.T) {
 	})
 }
 
-// A recorder was served the undone versions, and ended before it checked them. By now all living objects are of the
+// A recorder was served the lost versions, and ended before it checked them. By now all living objects are of the
 // new history.
 func TestTheLastVersionsOfARecorderAreCheckedByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestTheLastVersionsOfARecorderAreCheckedUntilThereIsAnAnswer(t *testing.T) 
 			versions = append(versions, postgres.Version{Namespace: "ns", Name: o.Name, UID: "1", ResourceVersion: o.ResourceVersion, Observed: time.Now()})
 			etcd.versions = append(etcd.versions, o)
 		}
-		etcd.versions = etcd.versions[:len(versions)-1] // the last version is undone
+		etcd.versions = etcd.versions[:len(versions)-1] // the last version is lost
 		c.Recall(Recalled{Unverified: versions})
 		etcd.fails = apierrors.NewServiceUnavailable("starting")
 		require.Error(t, all.lookBack(t.Context()))

@@ -129,7 +129,7 @@ func busierLocked(c, than *Stream) bool {
 }
 
 // claimedByNeighbours returns, in order, the revisions that other streams of this etcd have claimed. A claim counts
-// if etcd still has the history in which that stream was served. An etcd that was restored from a snapshot gives
+// if etcd still has the history in which that stream was served. An etcd that was put back gives
 // the same revisions to other writes.
 func (s *stretch) claimedByNeighbours(ctx context.Context, wait bool) ([]uint64, error) {
 	neighbours, err := s.neighboursInTime(ctx, wait)

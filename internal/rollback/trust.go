@@ -19,10 +19,10 @@ import (
 
 // trust holds what must be shown before a list of a rolled back stream is trusted. Streams.mu protects it.
 type trust struct {
-	window     cacheWindow   // how far back the server's cache can be watched
-	cacheCheck *cacheCheck   // what the cache must show; nil for nothing
-	undone     servedVersion // the version that was served and is no longer in etcd
-	finder     *Stream       // the stream that proved the rollback, if its etcd may be another one
+	window      cacheWindow   // how far back the server's cache can be watched
+	cacheCheck  *cacheCheck   // what the cache must show; nil for nothing
+	lostVersion servedVersion // the version that was served and is no longer in etcd
+	finder      *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
 // newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
@@ -32,7 +32,9 @@ func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 }
 
 // rolledBackLocked notes that the stream was rolled back.
-func (t *trust) rolledBackLocked(check *cacheCheck) { t.cacheCheck, t.undone = check, servedVersion{} }
+func (t *trust) rolledBackLocked(check *cacheCheck) {
+	t.cacheCheck, t.lostVersion = check, servedVersion{}
+}
 
 // listedLocked notes that a trusted list is complete. afterRollback says that it is the list after a rollback.
 func (t *trust) listedLocked(afterRollback bool) {

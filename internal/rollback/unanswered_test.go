@@ -48,7 +48,7 @@ func TestVersionsOfAResourceThatDoesNotAnswerMayBeOfTheOldHistory(t *testing.T) 
 				all := New(Options{})
 				down := &archive{now: 80}
 				c, _ := followed(all, "configmaps", &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}, 80, servedAs("c", "4", 75))
-				d, _ := followed(all, "routes", down, 60, servedAs("undone", "7", 58))
+				d, _ := followed(all, "routes", down, 60, servedAs("lost", "7", 58))
 				join(c, d)
 				d.Watching("10")
 				time.Sleep(2 * acceptedAfter)
@@ -86,7 +86,7 @@ func TestARollbackOfManyUngroupedStreamsTakesFewRequests(t *testing.T) {
 			}
 			c.Reached("1600")
 		}
-		_, err := all.streams[0].Reversed(t.Context(), "1600")
+		_, err := all.streams[0].CheckRollback(t.Context(), "1600")
 		require.NoError(t, err)
 		for _, c := range all.streams {
 			require.True(t, c.RolledBack())
@@ -127,7 +127,7 @@ func TestStreamsForWhichTheServerHangsAreAskedAtOnceAndNotInTurn(t *testing.T) {
 			d.ListWith((&hanging{hangs: true}).lister)
 		}
 		began := time.Now()
-		proof, err := c.Reversed(t.Context(), "60")
+		proof, err := c.CheckRollback(t.Context(), "60")
 		require.NoError(t, err, "that they hang is no error")
 		require.Equal(t, []string{proof}, *notified)
 		require.LessOrEqual(t, time.Since(began), 3*askTimeout)
@@ -141,7 +141,7 @@ func TestAStreamIsRolledBackThoughTheFinderDoesNotAnswer(t *testing.T) {
 		finder, _ := followed(all, "routes", etcd, 60, servedAs("lost", "3", 50))
 		neighbour, _ := followed(all, "configmaps", etcd, 60)
 		join(finder, neighbour)
-		proof, err := finder.Reversed(t.Context(), "60")
+		proof, err := finder.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.NotEmpty(t, proof)
 
@@ -149,14 +149,14 @@ func TestAStreamIsRolledBackThoughTheFinderDoesNotAnswer(t *testing.T) {
 		finder.ListWith(down.lister)
 		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
 		late.Recall(Recalled{Position: "60"})
-		got, err := late.Reversed(t.Context(), "60")
+		got, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, proof, got)
 		require.Equal(t, []string{proof}, *notified)
 
 		apart, notified := followed(all, "metrics", &archive{fails: errDown}, 60)
 		apart.Recall(Recalled{Position: "60"})
-		_, err = apart.Reversed(t.Context(), "60")
+		_, err = apart.CheckRollback(t.Context(), "60")
 		require.Error(t, err, "of a stream without an answer, it is not known")
 		require.Empty(t, *notified)
 	})
@@ -199,7 +199,7 @@ func TestAResourceThatHangsIsAskedOnceInAProbe(t *testing.T) {
 			c.Saw(o, false)
 			server.versions = append(server.versions, o)
 		}
-		server.versions = server.versions[1:] // the oldest version is undone
+		server.versions = server.versions[1:] // the oldest version is lost
 		server.hangs = true
 		began := time.Now()
 		require.Error(t, all.lookBack(t.Context()))
@@ -227,12 +227,12 @@ func TestACacheThatCannotBeComparedIsTrustedIfItBeganLater(t *testing.T) {
 		c, server := overtaken(t)
 		c.ListWith(func(string) cache.ListerWithContext { return &inexact{server} })
 		c.trust.cacheCheck.acceptedRevision = 48 // no revision of both histories can be watched from
-		require.Error(t, truthful(t, c, "80", server.page()))
+		require.Error(t, checkList(t, c, "80", server.page()))
 		time.Sleep(comparedWithin)
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "no such lists")
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "no such lists")
 		time.Sleep(20 * time.Second)
 		server.begun, server.now = 90, 95
-		require.NoError(t, truthful(t, c, "95", server.page()))
+		require.NoError(t, checkList(t, c, "95", server.page()))
 	})
 }
 
@@ -250,13 +250,13 @@ func TestAStreamThatIsRolledBackBetweenTwoRunsIsListedInTheNext(t *testing.T) {
 	require.True(t, c.RolledBack())
 	etcd.now = 100 // nothing shows the rollback any more
 	c.Follow(func(string) {})
-	proof, err := c.Reversed(t.Context(), "50")
+	proof, err := c.CheckRollback(t.Context(), "50")
 	require.NoError(t, err)
 	require.Contains(t, proof, "configmaps was recorded up to resource version 60")
 
 	c.Listing(delta.CauseHistoryReversed)
 	c.Listed("")
-	proof, err = c.Reversed(t.Context(), "100")
+	proof, err = c.CheckRollback(t.Context(), "100")
 	require.NoError(t, err)
 	require.Empty(t, proof)
 }
@@ -323,10 +323,10 @@ func TestNoListWaitsForAnotherResourceThatIsNotServed(t *testing.T) {
 	etcd := &archive{now: 55}
 	finder, _ := followed(all, "widgets", etcd, 60, servedAs("lost", "3", 50))
 	c, _ := followed(all, "configmaps", etcd, 60)
-	_, err := finder.Reversed(t.Context(), "60")
+	_, err := finder.CheckRollback(t.Context(), "60")
 	require.NoError(t, err)
 	require.True(t, c.RolledBack())
 	finder.ListWith(func(string) cache.ListerWithContext { return &uncachable{etcd} })
-	require.Error(t, truthful(t, finder, "55", nil))
-	require.NoError(t, truthful(t, c, "55", nil))
+	require.Error(t, checkList(t, finder, "55", nil))
+	require.NoError(t, checkList(t, c, "55", nil))
 }

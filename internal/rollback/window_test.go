@@ -78,7 +78,7 @@ func checkTrustOfNewCache(t *testing.T, served []*kube.Object, trusted bool) {
 		time.Sleep(10 * time.Second)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.RolledBack())
-		if err := truthful(t, c, "80", server.page()); trusted {
+		if err := checkList(t, c, "80", server.page()); trusted {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, "restart the API server")
@@ -121,7 +121,7 @@ func TestAListForAnotherCauseDoesNotMakeACacheNew(t *testing.T) {
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.RolledBack())
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
 	})
 }
 
@@ -154,7 +154,7 @@ func TestACacheThatWasWatchedLateMayHaveBegunEarly(t *testing.T) {
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, all.lookBack(t.Context()))
 		require.True(t, c.RolledBack())
-		require.ErrorContains(t, truthful(t, c, "80", server.page()), "restart the API server")
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
 	})
 }
 
@@ -178,7 +178,7 @@ func TestACutWatchEndedWhenAVersionWasLastServed(t *testing.T) {
 	})
 }
 
-// An earlier recorder was served the undone version. The API server was restarted after this process began.
+// An earlier recorder was served the lost version. The API server was restarted after this process began.
 func TestACacheThatServedNothingOfTheOldHistoryIsTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &watchCache{begun: 70, archive: &archive{now: 80, versions: []*kube.Object{servedAs("c", "4", 75)}}}
@@ -190,6 +190,6 @@ func TestACacheThatServedNothingOfTheOldHistoryIsTrusted(t *testing.T) {
 		c.Watching("80")
 		time.Sleep(2 * acceptedAfter)
 		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
-		require.NoError(t, truthful(t, c, "80", server.page()))
+		require.NoError(t, checkList(t, c, "80", server.page()))
 	})
 }

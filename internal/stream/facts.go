@@ -15,7 +15,7 @@ func (s *Stream) Facts(before *Run) lifecycle.Facts {
 	f := lifecycle.Facts{
 		Served: true, Empty: s.recorded.Empty() && s.leftover == nil, Ended: s.standing.ended, Due: s.standing.due,
 		Position: recorded, Recorded: recorded, Newest: s.recorded.Newest(), Unfinished: s.recorded.Unfinished(),
-		Refiltered: s.standing.listedUnder != s.decisions.rules.String(), Reversed: s.reversed(before),
+		Refiltered: s.standing.listedUnder != s.decisions.rules.String(), RolledBack: s.rolledBack(before),
 		GapOpen: s.standing.interrupted != "" || before == nil && s.recorded.OpenGap() != "",
 	}
 	switch {
@@ -44,8 +44,8 @@ func (s *Stream) next(before *Run) lifecycle.Decision {
 	return lifecycle.Decide(f)
 }
 
-// reversed reports whether the stream's history went backwards and no list has come since.
-func (s *Stream) reversed(before *Run) bool {
+// rolledBack reports whether the stream's history went backwards and no list has come since.
+func (s *Stream) rolledBack(before *Run) bool {
 	return s.etcd.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
 		before == nil && s.recorded.OpenGap() == delta.CauseHistoryReversed && (s.leftover == nil || !s.leftover.NewHistory)
 }
@@ -59,6 +59,6 @@ func (s *Stream) recall() {
 	if s.leftover != nil {
 		was.Unverified, was.Spooled = s.leftover.Unverified, s.leftover.Position.Complete
 	}
-	was.RolledBack, s.newest = s.reversed(nil), nil
+	was.RolledBack, s.newest = s.rolledBack(nil), nil
 	s.etcd.Recall(was)
 }

@@ -98,6 +98,6 @@ func (s *Stream) mark(item *postgres.Item, m *delta.Marker, occurrence *occurren
 	case m.Kind == delta.Replaced:
 		occurrence.live()
 	case m.Kind == delta.Interrupted && m.Cause == delta.CauseHistoryReversed:
-		occurrence.reversed()
+		occurrence.noteRollback()
 	}
 }

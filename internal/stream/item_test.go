@@ -45,8 +45,8 @@ func TestAMarkerIsAboutEachStreamThatItNames(t *testing.T) {
 	require.Equal(t, "7", items[0].Marker.FromRV)
 	require.Equal(t, delta.Marker{Kind: delta.Interrupted, Cause: delta.CauseHistoryReversed, Detail: "proof", FromRV: "5"}, items[1].Marker)
 	require.Equal(t, seen, items[1].Observed)
-	require.True(t, s.dating.live.undone)
-	require.True(t, other.dating.live.undone)
+	require.True(t, s.dating.live.rolledBack)
+	require.True(t, other.dating.live.rolledBack)
 }
 
 func TestADecisionHasTheTimeOfItsEntry(t *testing.T) {

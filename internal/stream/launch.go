@@ -63,7 +63,7 @@ func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource
 		// Other streams check the recalled versions at the server, so the resource has to be served.
 		s.recall()
 	}
-	s.etcd.Follow(run.reflector.ReportReversal)
+	s.etcd.Follow(run.reflector.ReportRollback)
 	s.mu.Lock()
 	s.run = run
 	s.mu.Unlock()

@@ -188,8 +188,8 @@ func TestARunIsDecidedAboutOnlyWhenItHasEnded(t *testing.T) {
 	require.Equal(t, "7", s.Current().reflector.LastSyncResourceVersion())
 }
 
-func TestAStreamWithARecordedRollbackGapIsReversed(t *testing.T) {
-	for cause, reversed := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
+func TestAStreamWithARecordedRollbackGapIsRolledBack(t *testing.T) {
+	for cause, rolledBack := range map[delta.Cause]bool{delta.CauseHistoryReversed: true, delta.CauseForbidden: false} {
 		l := launcher(0)
 		s := bare("pods")
 		s.standing.interrupted = cause
@@ -197,7 +197,7 @@ func TestAStreamWithARecordedRollbackGapIsReversed(t *testing.T) {
 		cancel()
 		l.Launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.Halt()
-		require.Equal(t, reversed, s.etcd.RolledBack(), cause)
+		require.Equal(t, rolledBack, s.etcd.RolledBack(), cause)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestADueListReportsThatHistoryWentBackwards(t *testing.T) {
 	c.ListWith((&FakeEtcd{Now: 50}).Lister)
 	c.Follow(func(string) {})
 	c.Recall(rollback.Recalled{Position: "60"})
-	proof, err := c.Reversed(t.Context(), "")
+	proof, err := c.CheckRollback(t.Context(), "")
 	require.NoError(t, err)
 	require.Contains(t, proof, "which etcd has not reached")
 

@@ -43,8 +43,8 @@ func (d *dating) watchedSince(now time.Time) time.Time {
 type occurrence struct {
 	from, to   time.Time
 	catchingUp bool
-	// undone says that objects show times from before a rollback. Nothing shows when the old state came back.
-	undone bool
+	// rolledBack says that objects show times from before a rollback. Nothing shows when the old state came back.
+	rolledBack bool
 }
 
 // catchUpFor is how long after the opening of the watch a delta may still belong to the pause: the server sends the
@@ -59,15 +59,15 @@ func (o *occurrence) resume(from, to time.Time) {
 // live notes that the stream has reached the present, by a bookmark or a complete list.
 func (o *occurrence) live() { o.catchingUp = false }
 
-// reversed notes that the server's history went backwards within the pause.
-func (o *occurrence) reversed() { o.undone = true }
+// noteRollback notes that the server's history went backwards within the pause.
+func (o *occurrence) noteRollback() { o.rolledBack = true }
 
 // at returns the time of one delta of a watch that was opened at the given time. Evidence has whole seconds at best.
 func (o *occurrence) at(opened, observed, evidence time.Time, hasEvidence bool) time.Time {
 	if !o.catchingUp {
 		return observed
 	}
-	hasEvidence = hasEvidence && !o.undone
+	hasEvidence = hasEvidence && !o.rolledBack
 	if observed.Sub(opened) > catchUpFor || hasEvidence && !evidence.Before(o.to) {
 		o.live()
 		return observed

@@ -34,7 +34,7 @@ func TestAnObjectThatARollbackRestoredGivesNoEvidence(t *testing.T) {
 	to := from.Add(10 * time.Minute)
 	var o occurrence
 	o.resume(from, to)
-	o.reversed()
+	o.noteRollback()
 	require.Equal(t, to, o.at(to, to.Add(time.Second), from.Add(-time.Hour), true), "the server served this state before, and another one since")
 }
 

@@ -130,7 +130,7 @@ func TestAPartOfAListInTheSpoolKeepsTheRecordedCause(t *testing.T) {
 }
 
 // The database was away when etcd was restored. The recorder has ended before the database was back.
-func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
+func TestARollbackThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 	for name, recorded := range map[string]bool{"its beginning is on record": true, "its beginning is in the spool, too": false} {
 		t.Run(name, func(t *testing.T) {
 			s, dir, pods := listed(t)
@@ -151,15 +151,15 @@ func TestAReversalThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 
 			st, _ := s.Follow("pods", "Pod")
 			st.Etcd().Recall(rollback.Recalled{
-				Reversals:  []postgres.Reversal{{Stream: 7, Proof: "another stream had found it"}},
-				Unverified: []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
+				PastRollbacks: []postgres.Reversal{{Stream: 7, Proof: "another stream had found it"}},
+				Unverified:    []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
 			})
 			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.Next())
 			st.Recall()
 			proofs := []string{}
 			st.Etcd().ListWith((&stream.FakeEtcd{Now: 15}).Lister)
 			st.Etcd().Follow(func(proof string) { proofs = append(proofs, proof) })
-			proof, err := st.Etcd().Reversed(t.Context(), "15")
+			proof, err := st.Etcd().CheckRollback(t.Context(), "15")
 			require.NoError(t, err)
 			require.Empty(t, proof)
 			require.NoError(t, s.Etcds.Probe(t.Context()))

@@ -34,12 +34,12 @@ type Options struct {
 	Etcds    *rollback.Streams
 	Schemas  interface{ Of(kube.Resource) string }
 	Metrics  *telemetry.Metrics
-	// The following maps hold state that the previous recorder left on record, by stream. Reversals has the reversals
-	// that a stream may not have been notified of. Unverified has the versions that were recorded last. Newest has the
-	// newest revisions.
-	Reversals  map[int32][]postgres.Reversal
-	Unverified map[int32][]postgres.Version
-	Newest     map[int32][]string
+	// The following maps hold state that the previous recorder left on record, by stream. PastRollbacks has the
+	// rollbacks that a stream may not have been notified of. Unverified has the versions that were recorded last.
+	// Newest has the newest revisions.
+	PastRollbacks map[int32][]postgres.Reversal
+	Unverified    map[int32][]postgres.Version
+	Newest        map[int32][]string
 }
 
 // Set holds the open streams. A resource has one stream as long as the process lives, because its spooled entries name
@@ -99,7 +99,7 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 		expiryCause: s.expiryCause(resource.GroupResource()),
 	}
 	delete(o.Newest, id) // The revisions can be many, and the stream has them now.
-	st.etcd.Recall(rollback.Recalled{Reversals: o.Reversals[id], Unverified: o.Unverified[id]})
+	st.etcd.Recall(rollback.Recalled{PastRollbacks: o.PastRollbacks[id], Unverified: o.Unverified[id]})
 	info := o.Record.Info()
 	st.dating.since = info.Started
 	if info.Resumed && recorded.Position() != "" {

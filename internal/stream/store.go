@@ -205,7 +205,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 	return nil
 }
 
-// interrupt enqueues the interruption. I3: deltas that were served after a reversal, and before it was noticed, are
+// interrupt enqueues the interruption. I3: deltas that were served after a rollback, and before it was noticed, are
 // incomplete.
 func (s *store) interrupt(cause delta.Cause, detail string) error {
 	if cause == delta.CauseHistoryReversed {

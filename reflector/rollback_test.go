@@ -34,7 +34,7 @@ func (h *historian) set(change func()) {
 	change()
 }
 
-func (h *historian) Reversed(_ context.Context, rv string) (string, error) {
+func (h *historian) CheckRollback(_ context.Context, rv string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = append(h.asked, rv)
@@ -89,14 +89,14 @@ func TestWithoutAnAnswerAboutTheHistoryNothingIsWatched(t *testing.T) {
 	})
 }
 
-func TestAReversedStreamClosesItsOpenWatchOnce(t *testing.T) {
+func TestARolledBackStreamClosesItsOpenWatchOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
 		start(t, r)
 		require.Empty(t, store.calls())
-		r.ReportReversal("another stream has seen it")
-		r.ReportReversal("and another")
+		r.ReportRollback("another stream has seen it")
+		r.ReportRollback("and another")
 		synctest.Wait()
 		want := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
 		require.Equal(t, want, store.calls())
@@ -133,7 +133,7 @@ type history struct {
 	n     *int
 }
 
-func (h history) Reversed(_ context.Context, rv string) (string, error) {
+func (h history) CheckRollback(_ context.Context, rv string) (string, error) {
 	if rv != "2" {
 		return "", nil
 	}
@@ -175,7 +175,7 @@ func TestAStreamIsListedAtTheVersionOfOtherStreams(t *testing.T) {
 	}
 }
 
-func TestAStreamThatWasReversedBeforeRejectsAStaleList(t *testing.T) {
+func TestAStreamThatWasRolledBackBeforeRejectsAStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{stale: errors.New("the cache is stale")}
 		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ListCause: delta.CauseHistoryReversed, History: h}))
@@ -200,8 +200,8 @@ func TestAStaleFirstListIsRejected(t *testing.T) {
 	})
 }
 
-// Another list takes long. Meanwhile another stream finds the reversal.
-func TestAStreamThatIsReversedAtTheGateRejectsAStaleList(t *testing.T) {
+// Another list takes long. Meanwhile another stream finds the rollback.
+func TestAStreamThatIsRolledBackAtTheGateRejectsAStaleList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h, turn := withPods(2), &ledger{}, &historian{}, make(chan struct{})
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "1", History: h, ListGate: func(ctx context.Context) (func(), error) {
@@ -216,7 +216,7 @@ func TestAStreamThatIsReversedAtTheGateRejectsAStaleList(t *testing.T) {
 		elapse(time.Minute)
 		require.Empty(t, store.calls())
 		h.set(func() { h.stale = errors.New("the cache is stale") })
-		r.ReportReversal("another stream has seen it")
+		r.ReportRollback("another stream has seen it")
 		close(turn)
 		elapse(2 * time.Minute)
 		require.Equal(t, []string{"interrupted history_reversed"}, store.calls())
@@ -242,7 +242,7 @@ func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 		s.set(func() {
 			require.Greater(t, len(tries), 60)
 			for i := range tries[1:] {
-				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*reversedRetry)
+				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*rollbackRetry)
 			}
 		})
 	})
