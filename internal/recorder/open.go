@@ -98,12 +98,12 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 	if err := r.time.Begin(ctx, present); err != nil {
 		return err
 	}
-	etcds := rollback.Options{Identity: r.env.identity, Now: r.clock.Now, Record: r.recordRollback}
+	rollbackOptions := rollback.Options{Identity: r.env.identity, Now: r.clock.Now, QueueGaps: r.queueGaps}
 	if info.Resumed {
-		etcds.Verified = info.Verified
+		rollbackOptions.Verified = info.Verified
 	}
-	r.etcds = rollback.New(etcds)
-	streams.Etcds = r.etcds
+	r.rollbackStreams = rollback.New(rollbackOptions)
+	streams.RollbackStreams = r.rollbackStreams
 	r.streams = stream.NewSet(streams)
 	r.progress.started = r.clock.Now()
 	queueBytes, err := r.env.cfg.QueueBytes()
@@ -120,7 +120,7 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 	}
 	r.queue = deltafifo.New(options)
 	r.launcher = stream.NewLauncher(stream.Launcher{
-		Client: r.env.cluster.Client, Queue: r.queue, Lists: stream.NewGate(r.env.cfg.ListConcurrency), Now: r.clock.Now, Returned: r.etcds.Returned, Log: r.env.log,
+		Client: r.env.cluster.Client, Queue: r.queue, Lists: stream.NewGate(r.env.cfg.ListConcurrency), Now: r.clock.Now, Returned: r.rollbackStreams.Returned, Log: r.env.log,
 		LookAgain: func(gr schema.GroupResource) { r.follower.LookAgain(gr) },
 	})
 	r.env.reporter().WatchQueue(r.queue)
@@ -132,7 +132,7 @@ func (r *Recorder) openRecord(ctx context.Context) error {
 	return nil
 }
 
-// recordRollback queues the gaps of all streams whose history was rolled back, as one entry (I3).
-func (r *Recorder) recordRollback(ctx context.Context, proof string, gaps []rollback.Gap) error {
+// queueGaps queues the gaps of all streams whose history was rolled back, as one entry (I3).
+func (r *Recorder) queueGaps(ctx context.Context, proof string, gaps []rollback.Gap) error {
 	return r.queue.InterruptTogether(ctx, delta.CauseHistoryReversed, proof, r.streams.Interruptions(gaps))
 }

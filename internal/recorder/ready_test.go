@@ -35,7 +35,7 @@ func TestARecorderIsNotReadyWhileAStreamCannotBeOpened(t *testing.T) {
 	require.NoError(t, err)
 	r := newRecorder(config.Config{}, slog.New(slog.DiscardHandler))
 	r.streams = stream.NewSet(stream.Options{
-		Record: sink, Rules: all, Redactor: redactor, Etcds: rollback.New(rollback.Options{}), Schemas: r.schemas, Metrics: telemetry.NewMetrics(),
+		Record: sink, Rules: all, Redactor: redactor, RollbackStreams: rollback.New(rollback.Options{}), Schemas: r.schemas, Metrics: telemetry.NewMetrics(),
 	})
 	launcher := stream.NewLauncher(stream.Launcher{
 		Client: client, Queue: deltafifo.New(deltafifo.Options{}), Lists: stream.NewGate(1), Now: time.Now, Returned: func() <-chan struct{} { return nil }, Log: r.env.log,

@@ -38,21 +38,21 @@ func (e *EnvironmentError) Unwrap() error { return e.Err }
 // Recorder records one cluster. All fields except follower are set before its goroutines begin. The method follow sets follower before
 // the first stream is launched.
 type Recorder struct {
-	env       surroundings
-	election  *election.Election // nil before it has begun
-	sink      *postgres.Sink
-	queue     *deltafifo.Queue
-	spool     *spooling.Folder
-	streams   *stream.Set
-	launcher  *stream.Launcher
-	etcds     *rollback.Streams
-	clock     *clock.Clock
-	time      *clock.Keeper
-	schemas   *schemacheck.Schemas
-	documents *documents.Follower
-	follower  *kube.Follower // follows the served resources
-	before    before
-	progress  progress
+	env             surroundings
+	election        *election.Election // nil before it has begun
+	sink            *postgres.Sink
+	queue           *deltafifo.Queue
+	spool           *spooling.Folder
+	streams         *stream.Set
+	launcher        *stream.Launcher
+	rollbackStreams *rollback.Streams
+	clock           *clock.Clock
+	time            *clock.Keeper
+	schemas         *schemacheck.Schemas
+	documents       *documents.Follower
+	follower        *kube.Follower // follows the served resources
+	before          before
+	progress        progress
 }
 
 // progress is the progress of the start.
@@ -128,11 +128,11 @@ func (r *Recorder) run(ctx context.Context) error {
 		}
 	})
 	g.Go(func() error {
-		r.etcds.KeepProbing(ctx, r.env.log)
+		r.rollbackStreams.KeepProbing(ctx, r.env.log)
 		return nil
 	})
 	g.Go(func() error {
-		r.etcds.Measure(ctx, r.env.log)
+		r.rollbackStreams.Measure(ctx, r.env.log)
 		return nil
 	})
 	g.Go(func() error { return r.makeCheckpoints(ctx) })
@@ -168,7 +168,7 @@ func (r *Recorder) run(ctx context.Context) error {
 
 func (r *Recorder) pump() *pump.Pump {
 	return &pump.Pump{
-		Queue: r.queue, Sink: r.sink, Rows: r.env.cfg.BatchRows, Linger: r.env.cfg.Linger, Items: stream.Items, Offset: r.spool.Offset, Verified: r.etcds.Verified,
+		Queue: r.queue, Sink: r.sink, Rows: r.env.cfg.BatchRows, Linger: r.env.cfg.Linger, Items: stream.Items, Offset: r.spool.Offset, Verified: r.rollbackStreams.Verified,
 		Committed: func(entries []deltafifo.Entry) { stream.Committed(r.env.metrics, entries) },
 	}
 }
@@ -184,7 +184,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	r.follower = kube.NewFollower(r.env.cluster.Client, h, kube.FollowerOptions{
 		Recorded: r.before.recorded, Since: r.before.definitions, Created: r.before.unfollowed, Log: r.env.log, OnDiscovery: r.env.reporter().Discovered,
 	})
-	r.etcds.WhenAllAdded(r.follower.Synced())
+	r.rollbackStreams.WhenAllAdded(r.follower.Synced())
 	var g errgroup.Group
 	g.Go(func() error {
 		r.awaitStreams(ctx, r.follower.Synced())

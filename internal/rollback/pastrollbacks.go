@@ -18,28 +18,28 @@ var errNotAllAdded = errors.New("a rollback was found, and no stream of that etc
 
 // pastRollback is a rollback that was found before a stream was opened, by this process or by an earlier one.
 type pastRollback struct {
-	proof  string
-	finder *Stream           // a stream in that etcd; nil if an earlier recorder found the rollback
-	record postgres.Reversal // what that recorder has recorded
+	proof    string
+	finder   *Stream           // a stream in that etcd; nil if an earlier recorder found the rollback
+	onRecord postgres.Reversal // the rollback as that recorder has recorded it
 }
 
 // unmatchedRollbacks are the past rollbacks for which it is not known yet whether they were of a stream's etcd. A
 // rollback may be there several times: once for each stream that has it on record.
 type unmatchedRollbacks []pastRollback
 
-// first returns a rollback with its earliest begin, and the numbers of the streams that have it on record.
-func (u unmatchedRollbacks) first() (found pastRollback, recorded map[int32]bool) {
-	found, recorded = u[0], map[int32]bool{}
+// first returns a rollback with its earliest begin, and the IDs of the streams that have it on record.
+func (u unmatchedRollbacks) first() (found pastRollback, recordedBy map[int32]bool) {
+	found, recordedBy = u[0], map[int32]bool{}
 	for _, e := range u {
 		if e.proof != found.proof {
 			continue
 		}
-		recorded[e.record.Stream] = true
-		if at := e.record.FromAt; !at.IsZero() && (found.record.FromAt.IsZero() || at.Before(found.record.FromAt)) {
+		recordedBy[e.onRecord.Stream] = true
+		if at := e.onRecord.FromAt; !at.IsZero() && (found.onRecord.FromAt.IsZero() || at.Before(found.onRecord.FromAt)) {
 			found = e
 		}
 	}
-	return found, recorded
+	return found, recordedBy
 }
 
 // without returns the rollbacks with another proof.
@@ -78,9 +78,9 @@ func nextUnmatched(c *Stream) (found pastRollback, others []*Stream, more bool) 
 	if len(c.history.unmatched) == 0 {
 		return found, nil, false
 	}
-	found, recorded := c.history.unmatched.first()
+	found, recordedBy := c.history.unmatched.first()
 	for _, o := range c.all.streams {
-		in := found.finder == nil && recorded[o.record] || found.finder != nil && o.etcd == found.finder.etcd
+		in := found.finder == nil && recordedBy[o.id] || found.finder != nil && o.etcd == found.finder.etcd
 		if in && o != c && o.following.canAsk() && len(others) < askedPerEtcd {
 			others = append(others, o)
 		}
@@ -92,8 +92,8 @@ func nextUnmatched(c *Stream) (found pastRollback, others []*Stream, more bool) 
 func rollBackLate(c *Stream, found pastRollback) {
 	c.all.mu.Lock()
 	c.history.gap = c.progress.completeLocked(c.etcd, &evidence{}, nil)
-	if at := found.record.FromAt; !at.IsZero() {
-		c.history.gap = deltafifo.Begin{ResourceVersion: found.record.FromRV, Time: at}
+	if at := found.onRecord.FromAt; !at.IsZero() {
+		c.history.gap = deltafifo.Begin{ResourceVersion: found.onRecord.FromRV, Time: at}
 	}
 	check := newCacheCheckLocked(c, &fork{})
 	if check == nil && found.finder == nil {

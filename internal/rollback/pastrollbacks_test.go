@@ -25,16 +25,16 @@ func TestAPastRollbackOnRecordRollsAStreamBack(t *testing.T) {
 			{Stream: 6, Proof: "it went backwards"}, {Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: began}, {Stream: 7, Proof: "it went backwards", FromRV: "55", FromAt: time.Now()},
 		}
 		late, notified := followed(all, "services", etcd, 60, servedAs("kept", "1", 20))
-		late.record = 1
+		late.id = 1
 		late.Recall(Recalled{PastRollbacks: pastRollbacks})
 		_, err := late.CheckRollback(t.Context(), "60")
 		require.ErrorIs(t, err, errNotAllAdded, "the stream is not followed before that is known")
 
 		other, notifiedOther := followed(all, "metrics", apart, 800)
-		other.record = 2
+		other.id = 2
 		other.Recall(Recalled{PastRollbacks: pastRollbacks})
 		before, _ := followed(all, "configmaps", etcd, 60)
-		before.record = 7
+		before.id = 7
 		proof, err := late.CheckRollback(t.Context(), "60")
 		require.NoError(t, err)
 		require.Equal(t, "it went backwards", proof)
@@ -48,7 +48,7 @@ func TestAPastRollbackOnRecordRollsAStreamBack(t *testing.T) {
 		require.Empty(t, *notifiedOther)
 
 		alone, notifiedAlone := followed(all, "secrets", etcd, 60)
-		alone.record = 3
+		alone.id = 3
 		alone.Recall(Recalled{PastRollbacks: []postgres.Reversal{{Stream: 8, Proof: "it went backwards"}}})
 		close(allAdded)
 		_, err = alone.CheckRollback(t.Context(), "60")
@@ -65,7 +65,7 @@ func TestARollbackOnRecordIsNotFoundASecondTime(t *testing.T) {
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 70)}}
 		late, notified := followed(all, "secrets", etcd, 0)
 		late.Recall(Recalled{Position: "52"})
-		late.record = 1
+		late.id = 1
 		late.Recall(Recalled{PastRollbacks: []postgres.Reversal{{Stream: 7, Proof: "it went backwards", FromRV: "48", FromAt: time.Now()}}})
 		late.Recall(Recalled{Unverified: []postgres.Version{{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: time.Now()}}})
 		listed, notifiedListed := followed(all, "services", etcd, 0, servedAs("new", "3", 70))
@@ -76,7 +76,7 @@ func TestARollbackOnRecordIsNotFoundASecondTime(t *testing.T) {
 		require.Empty(t, *notifiedListed, "it was listed since")
 
 		finder, _ := followed(all, "configmaps", etcd, 75)
-		finder.record = 7
+		finder.id = 7
 		_, err = late.CheckRollback(t.Context(), "52")
 		require.NoError(t, err)
 		require.Equal(t, []string{"it went backwards"}, *notified)

@@ -39,7 +39,7 @@ func (c *Stream) Recall(r Recalled) {
 		resumeLocked(c, at, r)
 	}
 	for _, e := range r.PastRollbacks {
-		c.history.unmatched = append(c.history.unmatched, pastRollback{proof: e.Proof, record: e})
+		c.history.unmatched = append(c.history.unmatched, pastRollback{proof: e.Proof, onRecord: e})
 	}
 	for _, v := range r.Unverified {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {

@@ -96,7 +96,7 @@ func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 	if len(affected) == 0 {
 		return nil
 	}
-	err := c.all.record(ctx, e.proof, gaps)
+	err := c.all.queueGaps(ctx, e.proof, gaps)
 	c.all.noteGapsQueued()
 	for _, o := range affected { // If the entry was not queued, each stream opens its own gap.
 		notify(o, e.proof)

@@ -384,7 +384,7 @@ func TestEtcdIsAskedForAnyName(t *testing.T) {
 // events calls each with the queued gaps of each rollback.
 func (r *Streams) events(t *testing.T, each func(proof string, gaps map[string]deltafifo.Begin)) {
 	t.Helper()
-	r.record = func(_ context.Context, proof string, gaps []Gap) error {
+	r.queueGaps = func(_ context.Context, proof string, gaps []Gap) error {
 		of := map[string]deltafifo.Begin{}
 		for _, g := range gaps {
 			of[g.Stream.ask.name] = g.Begin

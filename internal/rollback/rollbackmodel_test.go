@@ -129,7 +129,7 @@ func (m *model) begin(verified time.Time) {
 		s.tracker.ask.canonical = canonical.Transformer(nil)
 		byStream[s.tracker] = s
 	}
-	m.all.record = func(ctx context.Context, proof string, gaps []Gap) error {
+	m.all.queueGaps = func(ctx context.Context, proof string, gaps []Gap) error {
 		var late []deltafifo.Interruption
 		for _, g := range gaps {
 			late = append(late, deltafifo.Interruption{Stream: byStream[g.Stream], Begin: g.Begin})
@@ -366,18 +366,18 @@ func (m *model) commit(most int) {
 	require.NoError(m.t, err)
 	for i := range entries {
 		e := &entries[i]
-		m.record(e.Stream.(*modelStream), e, e.Marker)
+		m.recordEntry(e.Stream.(*modelStream), e, e.Marker)
 		for _, b := range e.Others {
 			marker := *e.Marker
 			marker.FromRV, marker.FromTime = b.FromRV, b.FromTime
-			m.record(b.Stream.(*modelStream), &deltafifo.Entry{Observed: e.Observed, Marker: &marker}, &marker)
+			m.recordEntry(b.Stream.(*modelStream), &deltafifo.Entry{Observed: e.Observed, Marker: &marker}, &marker)
 		}
 	}
 	m.queue.Done(len(entries))
 	m.verified = times.Later(m.verified, m.all.Verified(entries[len(entries)-1].Observed))
 }
 
-func (m *model) record(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
+func (m *model) recordEntry(s *modelStream, e *deltafifo.Entry, marker *delta.Marker) {
 	if o, ok := e.Delta.Object.(*kube.Object); ok {
 		w := m.entries[o]
 		w.recorded, w.observed = true, e.Observed

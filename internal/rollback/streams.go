@@ -26,7 +26,7 @@ type Streams struct {
 	acting        sync.RWMutex // held while an event rolls streams back; taken before mu
 	grouping      *grouping
 	rollbacks     []pastRollback // rollbacks that this process found; protected by mu
-	record        func(ctx context.Context, proof string, gaps []Gap) error
+	queueGaps     func(ctx context.Context, proof string, gaps []Gap) error
 	servedAt      time.Time        // when a stream was last served something; protected by mu
 	verifiedUntil time.Time        // as in Options
 	beganAt       time.Time        // when this process began, by the record's clock
@@ -37,10 +37,10 @@ type Streams struct {
 
 // Stream is what the package knows of one stream: its revisions, and whether they are of the present history.
 type Stream struct {
-	all    *Streams
-	number int   // its index among the streams
-	record int32 // its number on record
-	ask    asker
+	all   *Streams
+	index int   // among the streams
+	id    int32 // on record
+	ask   asker
 
 	// Streams.mu protects the fields below.
 	etcd         *etcd // shared by all streams that are known to be in it
@@ -61,9 +61,9 @@ type Options struct {
 	Identity Identity
 	// Now is the record's clock; nil means the clock of this machine.
 	Now func() time.Time
-	// Record queues the gaps of all streams that an event rolls back, as one entry (I3); nil means that no gaps are
+	// QueueGaps queues the gaps of all streams that an event rolls back, as one entry (I3); nil means that no gaps are
 	// queued.
-	Record func(ctx context.Context, proof string, gaps []Gap) error
+	QueueGaps func(ctx context.Context, proof string, gaps []Gap) error
 	// Verified is the time up to which earlier recorders have recorded versions and checked them in etcd, by the
 	// record's clock. It is zero if there were none.
 	Verified time.Time
@@ -72,7 +72,7 @@ type Options struct {
 // New returns a Streams without any stream.
 func New(options Options) *Streams {
 	r := &Streams{
-		identity: options.Identity, now: options.Now, record: options.Record, verifiedUntil: options.Verified,
+		identity: options.Identity, now: options.Now, queueGaps: options.QueueGaps, verifiedUntil: options.Verified,
 	}
 	r.grouping = newGrouping(r)
 	if r.identity == nil {
@@ -82,8 +82,8 @@ func New(options Options) *Streams {
 		r.now = time.Now
 	}
 	r.beganAt = r.now()
-	if r.record == nil {
-		r.record = func(context.Context, string, []Gap) error { return nil }
+	if r.queueGaps == nil {
+		r.queueGaps = func(context.Context, string, []Gap) error { return nil }
 	}
 	return r
 }
@@ -120,7 +120,7 @@ func (r *Streams) recordTimeIfKnown(at time.Time) time.Time {
 // Spec describes a stream.
 type Spec struct {
 	Name       string // for logs and proofs
-	Record     int32  // its number on record
+	ID         int32  // on record
 	Namespaced bool
 	// Canonical brings an object into the form in which it is recorded.
 	Canonical cache.TransformFunc
@@ -131,7 +131,7 @@ func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &Stream{
-		all: r, number: len(r.streams), record: spec.Record, etcd: &etcd{},
+		all: r, index: len(r.streams), id: spec.ID, etcd: &etcd{},
 		ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical},
 	}
 	r.streams = append(r.streams, c)

@@ -125,7 +125,7 @@ func (s *stretch) unclaimedByBusier() (unclaimed int, movedAt time.Time) {
 // busierLocked reports whether a stream has had more revisions than another. In this order, no two streams wait for
 // each other.
 func busierLocked(c, than *Stream) bool {
-	return c.claims.count > than.claims.count || c.claims.count == than.claims.count && c.number < than.number && c.claims.count > 0
+	return c.claims.count > than.claims.count || c.claims.count == than.claims.count && c.index < than.index && c.claims.count > 0
 }
 
 // claimedByNeighbours returns, in order, the revisions that other streams of this etcd have claimed. A claim counts

@@ -26,7 +26,7 @@ func (s *store) because(cause delta.Cause, detail string) (delta.Cause, string) 
 
 // known returns why the recorder expects a list, and its detail. The cause is empty if it expects none.
 func (s *store) known() (cause delta.Cause, why string) {
-	if proof := s.stream.etcd.RollbackProof(); proof != "" {
+	if proof := s.stream.rollbackStream.RollbackProof(); proof != "" {
 		return delta.CauseHistoryReversed, proof
 	}
 	if s.run.listing.Load() && s.run.listCause == delta.CauseHistoryReversed {

@@ -48,7 +48,7 @@ func (s *Stream) Next() lifecycle.Decision { return s.next(nil) }
 func (s *Stream) Recall() { s.recall() }
 
 // Etcd returns the stream's state in the rollback detection.
-func (s *Stream) Etcd() *rollback.Stream { return s.etcd }
+func (s *Stream) RollbackStream() *rollback.Stream { return s.rollbackStream }
 
 // Since returns when this recorder took over.
 func (s *Stream) Since() time.Time { return s.dating.since }

@@ -46,7 +46,7 @@ func (s *Stream) next(before *Run) lifecycle.Decision {
 
 // rolledBack reports whether the stream's history went backwards and no list has come since.
 func (s *Stream) rolledBack(before *Run) bool {
-	return s.etcd.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
+	return s.rollbackStream.RolledBack() || s.standing.interrupted == delta.CauseHistoryReversed ||
 		before == nil && s.recorded.OpenGap() == delta.CauseHistoryReversed && (s.leftover == nil || !s.leftover.NewHistory)
 }
 
@@ -60,5 +60,5 @@ func (s *Stream) recall() {
 		was.Unverified, was.Spooled = s.leftover.Unverified, s.leftover.Position.Complete
 	}
 	was.RolledBack, s.newest = s.rolledBack(nil), nil
-	s.etcd.Recall(was)
+	s.rollbackStream.Recall(was)
 }

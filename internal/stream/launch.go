@@ -63,14 +63,14 @@ func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource
 		// Other streams check the recalled versions at the server, so the resource has to be served.
 		s.recall()
 	}
-	s.etcd.Follow(run.reflector.ReportRollback)
+	s.rollbackStream.Follow(run.reflector.ReportRollback)
 	s.mu.Lock()
 	s.run = run
 	s.mu.Unlock()
 	ctx, run.stop = context.WithCancelCause(ctx)
 	go func() {
 		defer close(run.done)
-		defer s.etcd.Follow(nil)
+		defer s.rollbackStream.Follow(nil)
 		// Bookmark waits for room in the queue, and must not block the caller that starts and stops the streams.
 		if err := run.fifo.Bookmark(beginOf(d)); err == nil {
 			run.reflector.RunWithContext(ctx)
@@ -137,7 +137,7 @@ func (l *Launcher) newReflector(s *Stream, run *Run, resource kube.Resource, d l
 		position = d.At
 	}
 	lw := l.Client.ListWatch(resource, "")
-	s.etcd.ListWith(func(namespace string) cache.ListerWithContext { return l.Client.ListWatch(resource, namespace) })
+	s.rollbackStream.ListWith(func(namespace string) cache.ListerWithContext { return l.Client.ListWatch(resource, namespace) })
 	gr := resource.GroupResource()
 	return reflector.NewReflectorWithOptions(lw, &kube.Object{}, newStore(s, run), reflector.Options{
 		Name: resource.String(), TypeDescription: resource.String(),
@@ -147,7 +147,7 @@ func (l *Launcher) newReflector(s *Stream, run *Run, resource kube.Resource, d l
 		Fresh:       func() cache.ListerWatcher { return fresh{lw} },
 		NoBookmarks: uncached(gr), LookInterval: rollback.QuietMost,
 		Returned:         l.Returned,
-		RecoverRevisions: recoverRevisions, AllowRecovery: l.recoveries.Allow, AllowLook: l.looks.Allow, Revisions: s.etcd, History: s.etcd,
+		RecoverRevisions: recoverRevisions, AllowRecovery: l.recoveries.Allow, AllowLook: l.looks.Allow, Revisions: s.rollbackStream, History: s.rollbackStream,
 		Logger: l.Log.With(slog.String("group", gr.Group), slog.String("resource", gr.Resource)),
 		Hooks:  l.hooks(s, run),
 	})
@@ -173,7 +173,7 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 			s.counters.watches.Inc()
 			s.dating.watched(l.Now())
 			s.counters.up.Set(1)
-			s.etcd.Watching(resourceVersion)
+			s.rollbackStream.Watching(resourceVersion)
 			if !run.listing.Load() {
 				s.started.mark()
 			}
@@ -184,9 +184,9 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 			}
 			s.counters.up.Set(0)
 			run.closed.Store(time.Now().UnixNano())
-			s.etcd.Closed(err)
+			s.rollbackStream.Closed(err)
 		},
 		Recovered: s.counters.recovered,
-		Position:  s.etcd.Reached,
+		Position:  s.rollbackStream.Reached,
 	}
 }

@@ -26,7 +26,7 @@ func bare(name string) *Stream {
 	resource := kube.Resource{Name: name}
 	return &Stream{
 		resource: resource, recorded: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
-		etcd: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), started: started{closed: make(chan struct{})},
+		rollbackStream: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), started: started{closed: make(chan struct{})},
 	}
 }
 
@@ -197,7 +197,7 @@ func TestAStreamWithARecordedRollbackGapIsRolledBack(t *testing.T) {
 		cancel()
 		l.Launch(ctx, s, kube.Resource{Version: "v1", Name: "pods"}, s.next(nil))
 		s.Halt()
-		require.Equal(t, rolledBack, s.etcd.RolledBack(), cause)
+		require.Equal(t, rolledBack, s.rollbackStream.RolledBack(), cause)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestADueListReportsThatHistoryWentBackwards(t *testing.T) {
 	queue := deltafifo.New(deltafifo.Options{})
 	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
 	s := bare("configmaps")
-	s.etcd = c
+	s.rollbackStream = c
 	st := newStore(s, run)
 	require.NoError(t, st.BeginReplace(delta.CauseConfiguration, "", ""))
 	require.NoError(t, st.EndReplace("50"))

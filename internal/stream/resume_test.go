@@ -150,19 +150,19 @@ func TestARollbackThatTheSpoolHoldsTheEndOfIsNotFoundASecondTime(t *testing.T) {
 			s.Spill(dir)
 
 			st, _ := s.Follow("pods", "Pod")
-			st.Etcd().Recall(rollback.Recalled{
+			st.RollbackStream().Recall(rollback.Recalled{
 				PastRollbacks: []postgres.Reversal{{Stream: 7, Proof: "another stream had found it"}},
 				Unverified:    []postgres.Version{{Namespace: "default", Name: "a", UID: "a", ResourceVersion: "11"}},
 			})
 			require.Equal(t, lifecycle.Decision{Do: lifecycle.Resume, At: "15", Reason: lifecycle.Reason{Cause: delta.CauseFirstList}}, st.Next())
 			st.Recall()
 			proofs := []string{}
-			st.Etcd().ListWith((&stream.FakeEtcd{Now: 15}).Lister)
-			st.Etcd().Follow(func(proof string) { proofs = append(proofs, proof) })
-			proof, err := st.Etcd().CheckRollback(t.Context(), "15")
+			st.RollbackStream().ListWith((&stream.FakeEtcd{Now: 15}).Lister)
+			st.RollbackStream().Follow(func(proof string) { proofs = append(proofs, proof) })
+			proof, err := st.RollbackStream().CheckRollback(t.Context(), "15")
 			require.NoError(t, err)
 			require.Empty(t, proof)
-			require.NoError(t, s.Etcds.Probe(t.Context()))
+			require.NoError(t, s.RollbackStreams.Probe(t.Context()))
 			require.Empty(t, proofs)
 		})
 	}
@@ -212,9 +212,9 @@ func TestTheNextRecorderLooksAtTheVersionsInTheSpool(t *testing.T) {
 			st, _ := s.Follow("pods", "Pod")
 			st.Recall()
 			proofs := []string{}
-			st.Etcd().ListWith(etcd.Lister)
-			st.Etcd().Follow(func(proof string) { proofs = append(proofs, proof) })
-			require.NoError(t, s.Etcds.Probe(t.Context()))
+			st.RollbackStream().ListWith(etcd.Lister)
+			st.RollbackStream().Follow(func(proof string) { proofs = append(proofs, proof) })
+			require.NoError(t, s.RollbackStreams.Probe(t.Context()))
 			require.Equal(t, test.found, len(proofs) > 0, proofs)
 			require.Less(t, etcd.Asked.Load(), int64(2*rollback.KeptSamples))
 		})

@@ -27,13 +27,13 @@ type Record interface {
 
 // Options configures a Set.
 type Options struct {
-	Record   Record
-	Rules    *filter.Filter
-	Before   *filter.Filter // the rules of the previous recorder, nil if they are not known
-	Redactor *redact.Redactor
-	Etcds    *rollback.Streams
-	Schemas  interface{ Of(kube.Resource) string }
-	Metrics  *telemetry.Metrics
+	Record          Record
+	Rules           *filter.Filter
+	Before          *filter.Filter // the rules of the previous recorder, nil if they are not known
+	Redactor        *redact.Redactor
+	RollbackStreams *rollback.Streams
+	Schemas         interface{ Of(kube.Resource) string }
+	Metrics         *telemetry.Metrics
 	// The following maps hold state that the previous recorder left on record, by stream. PastRollbacks has the
 	// rollbacks that a stream may not have been notified of. Unverified has the versions that were recorded last.
 	// Newest has the newest revisions.
@@ -91,15 +91,15 @@ func (s *Set) open(ctx context.Context, resource kube.Resource, since string) (*
 	o, id, redaction := s.options, recorded.ID(), s.options.Redactor.For(resource.GroupResource())
 	st := &Stream{
 		resource: resource, recorded: recorded, redaction: redaction, newest: o.Newest[id],
-		decisions:   decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
-		counters:    newCounters(o.Metrics, resource.GroupResource()),
-		etcd:        o.Etcds.Add(rollback.Spec{Name: resource.String(), Record: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
-		started:     started{closed: make(chan struct{})},
-		standing:    standing{listedUnder: recorded.Filter()},
-		expiryCause: s.expiryCause(resource.GroupResource()),
+		decisions:      decisions{stream: id, rules: o.Rules.For(resource.GroupResource())},
+		counters:       newCounters(o.Metrics, resource.GroupResource()),
+		rollbackStream: o.RollbackStreams.Add(rollback.Spec{Name: resource.String(), ID: id, Namespaced: resource.Namespaced, Canonical: canonical.Transformer(redaction)}),
+		started:        started{closed: make(chan struct{})},
+		standing:       standing{listedUnder: recorded.Filter()},
+		expiryCause:    s.expiryCause(resource.GroupResource()),
 	}
 	delete(o.Newest, id) // The revisions can be many, and the stream has them now.
-	st.etcd.Recall(rollback.Recalled{PastRollbacks: o.PastRollbacks[id], Unverified: o.Unverified[id]})
+	st.rollbackStream.Recall(rollback.Recalled{PastRollbacks: o.PastRollbacks[id], Unverified: o.Unverified[id]})
 	info := o.Record.Info()
 	st.dating.since = info.Started
 	if info.Resumed && recorded.Position() != "" {
@@ -170,7 +170,7 @@ func (s *Set) Halt() {
 func (s *Set) Interruptions(gaps []rollback.Gap) []deltafifo.Interruption {
 	of := map[*rollback.Stream]*Stream{}
 	for _, st := range s.All() {
-		of[st.etcd] = st
+		of[st.rollbackStream] = st
 	}
 	var interruptions []deltafifo.Interruption
 	for _, g := range gaps {

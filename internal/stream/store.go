@@ -74,7 +74,7 @@ func (s *store) Update(obj any) error { return s.saw(obj, s.filter(obj, s.FIFO.U
 // saw notes that the revision of an accepted object belongs to this stream, even if the rules exclude the object.
 func (s *store) saw(obj any, err error) error {
 	if o, ok := obj.(*kube.Object); ok && err == nil {
-		s.stream.etcd.Saw(o, false)
+		s.stream.rollbackStream.Saw(o, false)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (s *store) Delete(obj any) error {
 	}
 	if o, ok := obj.(*kube.Object); ok {
 		s.stream.decisions.over(o)
-		s.stream.etcd.Saw(o, true)
+		s.stream.rollbackStream.Saw(o, true)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *store) ReplacePage(list []any, resourceVersion string) error {
 	if err := s.FIFO.ReplacePage(kept, resourceVersion); err != nil {
 		return err
 	}
-	s.stream.etcd.Shown(list)
+	s.stream.rollbackStream.Shown(list)
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (s *store) BeginReplace(cause delta.Cause, detail, fromResourceVersion stri
 	s.run.listCause = cause
 	s.run.listing.Store(true)
 	s.run.markServed()
-	s.stream.etcd.Listing(cause)
+	s.stream.rollbackStream.Listing(cause)
 	if cause != delta.CauseFirstList {
 		// I3: the record gets items of a list before the list ends, and the end may not come. So the gap is recorded
 		// first.
@@ -172,7 +172,7 @@ func (s *store) EndReplace(resourceVersion string) error {
 	}
 	s.stream.standing.interrupted, s.stream.standing.listedUnder = "", s.stream.decisions.rules.String()
 	s.stream.setExpiryCause("")
-	s.stream.etcd.Listed(resourceVersion)
+	s.stream.rollbackStream.Listed(resourceVersion)
 	s.run.listDetail = ""
 	s.run.listing.Store(false)
 	s.stream.started.mark()
@@ -200,7 +200,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 		s.run.markServed() // The server may serve the resource, or the recorder does not know.
 	}
 	s.stream.standing.interrupted = cause
-	s.stream.etcd.Interrupted(cause)
+	s.stream.rollbackStream.Interrupted(cause)
 	s.stream.started.mark()
 	return nil
 }
@@ -209,7 +209,7 @@ func (s *store) Interrupted(cause delta.Cause, detail string) error {
 // incomplete.
 func (s *store) interrupt(cause delta.Cause, detail string) error {
 	if cause == delta.CauseHistoryReversed {
-		return s.FIFO.InterruptedSince(cause, detail, s.stream.etcd.GapBegin())
+		return s.FIFO.InterruptedSince(cause, detail, s.stream.rollbackStream.GapBegin())
 	}
 	return s.FIFO.Interrupted(cause, detail)
 }

@@ -20,15 +20,15 @@ import (
 // Stream is one resource in the record. It lasts as long as the process. The resource may be served in another version,
 // vanish and come back: each time with another Run.
 type Stream struct {
-	resource  kube.Resource // the name of the stream in the spool
-	recorded  *postgres.Stream
-	redaction *redact.Resource // nil if nothing is hidden
-	etcd      *rollback.Stream
-	counters  counters
-	decisions decisions
-	dating    dating
-	standing  standing
-	newest    []string // the newest revisions on record, until the first run
+	resource       kube.Resource // the name of the stream in the spool
+	recorded       *postgres.Stream
+	redaction      *redact.Resource // nil if nothing is hidden
+	rollbackStream *rollback.Stream
+	counters       counters
+	decisions      decisions
+	dating         dating
+	standing       standing
+	newest         []string // the newest revisions on record, until the first run
 	// leftover is the part of the stream that an earlier recorder left in the spool; nil if there is none.
 	leftover *spooling.Leftover
 	started  started

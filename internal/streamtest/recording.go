@@ -34,19 +34,19 @@ import (
 
 // Recording holds the parts of a recorder. It has no goroutines: the test calls each step.
 type Recording struct {
-	T       *testing.T
-	Conn    *pgxpool.Pool
-	Config  postgres.Config
-	At      time.Time // the time of the host's clock
-	Memory  int64     // the limit, in bytes, of a queue that spills
-	Seen    time.Time // the time of the last entry that Spill found
-	Sink    *postgres.Sink
-	Queue   *deltafifo.Queue
-	Clock   *clock.Clock
-	Folder  *spooling.Folder
-	Etcds   *rollback.Streams
-	Streams *stream.Set
-	Options stream.Options // the options of Streams
+	T               *testing.T
+	Conn            *pgxpool.Pool
+	Config          postgres.Config
+	At              time.Time // the time of the host's clock
+	Memory          int64     // the limit, in bytes, of a queue that spills
+	Seen            time.Time // the time of the last entry that Spill found
+	Sink            *postgres.Sink
+	Queue           *deltafifo.Queue
+	Clock           *clock.Clock
+	Folder          *spooling.Folder
+	RollbackStreams *rollback.Streams
+	Streams         *stream.Set
+	Options         stream.Options // the options of Streams
 }
 
 // New returns a Recording of the cluster prod. Its clock shows 23:00.
@@ -68,10 +68,10 @@ func (r *Recording) Open() {
 	require.NoError(r.T, err)
 	began := r.At
 	r.Clock = clock.New(clock.Host{Wall: func() time.Time { return r.At }, Elapsed: func() time.Duration { return r.At.Sub(began) }}, r.At)
-	r.Etcds = rollback.New(rollback.Options{})
+	r.RollbackStreams = rollback.New(rollback.Options{})
 	r.Folder = &spooling.Folder{}
 	r.Queue = deltafifo.New(deltafifo.Options{BookmarkLinger: 1, Now: r.now})
-	r.Options = stream.Options{Record: r.Sink, Rules: &filter.Filter{}, Etcds: r.Etcds, Schemas: schemacheck.NewSchemas(), Metrics: telemetry.NewMetrics()}
+	r.Options = stream.Options{Record: r.Sink, Rules: &filter.Filter{}, RollbackStreams: r.RollbackStreams, Schemas: schemacheck.NewSchemas(), Metrics: telemetry.NewMetrics()}
 	r.Redact(redact.Hash)
 }
 
