@@ -176,10 +176,10 @@ func (a *asker) listOne(ctx context.Context, v servedVersion, options metav1.Lis
 // currentRevision matches the revision of etcd in an API server's answer to a request for a higher one.
 var currentRevision = regexp.MustCompile(`current: (\d+)`)
 
-// trueNow returns the revision that etcd has reached. It requests a revision of the far future, because an API
+// etcdRevision returns the revision that etcd has reached. It requests a revision of the far future, because an API
 // server takes the refusal from etcd, not from its cache. If the refusal names no revision, a list gives it. The
 // API server logs a warning for each such request.
-func (a *asker) trueNow(ctx context.Context) (uint64, error) {
+func (a *asker) etcdRevision(ctx context.Context) (uint64, error) {
 	_, err := a.listOne(ctx, servedVersion{}, metav1.ListOptions{
 		ResourceVersion: strconv.FormatInt(math.MaxInt64, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
@@ -188,11 +188,11 @@ func (a *asker) trueNow(ctx context.Context) (uint64, error) {
 			return strconv.ParseUint(found[1], 10, 64)
 		}
 	}
-	return a.now(ctx)
+	return a.listRevision(ctx)
 }
 
-// now returns the revision of a list, 0 if that is no number.
-func (a *asker) now(ctx context.Context) (uint64, error) {
+// listRevision returns the present revision of a list, 0 if that is no number.
+func (a *asker) listRevision(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	list, err := a.listerFor("").ListWithContext(ctx, metav1.ListOptions{Limit: 1})

@@ -78,52 +78,52 @@ func recalledCacheCheck(newestRevision uint64) *cacheCheck {
 	}
 }
 
-// cacheAge says from which cache a trusted list comes.
-type cacheAge int
+// listSource says where a trusted list comes from.
+type listSource int
 
 const (
-	cacheTrusted cacheAge = iota // nothing speaks against the cache
-	cacheAbsent                  // there is no cache: lists and watches come from etcd
-	cacheNew                     // the cache began in the new history
+	fromTrustedCache listSource = iota // nothing speaks against the cache
+	fromEtcd                           // there is no cache: lists and watches come from etcd
+	fromNewCache                       // the cache began in the new history
 )
 
 // check returns an error as long as a list may come from a cache that began in the old history.
-func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (cacheAge, error) {
+func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (listSource, error) {
 	if listed < c.newestRevision {
-		return cacheNew, nil
+		return fromNewCache, nil
 	}
 	p, err := c.fork.find(ctx)
 	if err != nil {
-		return cacheTrusted, err
+		return fromTrustedCache, err
 	}
 	if p.nothingOld() || !c.everRefused && p.isNew(c.acceptedAt) {
-		return cacheTrusted, nil // This process, or the stream, was served nothing of the old history.
+		return fromTrustedCache, nil // This process, or the stream, was served nothing of the old history.
 	}
 	if !c.earliestBeginAt.IsZero() && p.isNew(c.earliestBeginAt) {
-		return cacheNew, nil // The cache began when the new history was there.
+		return fromNewCache, nil // The cache began when the new history was there.
 	}
 	server, watches := a.watcher()
 	if !watches {
-		return cacheTrusted, nil
+		return fromTrustedCache, nil
 	}
-	now, err := a.trueNow(ctx)
+	etcdRevision, err := a.etcdRevision(ctx)
 	if err != nil {
-		return cacheTrusted, err
+		return fromTrustedCache, err
 	}
 	for _, begun := range []func() (bool, error){
 		func() (bool, error) { return c.beganAfterFork(ctx, server) },
 		func() (bool, error) { return c.refusesOldRevision(ctx, server, c.oldCacheRevision(p.shared())) },
 	} {
 		if isNew, err := begun(); isNew || err != nil {
-			return cacheNew, err
+			return fromNewCache, err
 		}
 	}
 	if a.uncached(ctx) {
-		return cacheAbsent, nil
+		return fromEtcd, nil
 	}
 	// This cache can be watched from now-1. That stays true if the comparison fails.
-	c.watchableRevision, c.watchableAt = max(c.watchableRevision, now-min(now, 1)), time.Now()
-	return cacheTrusted, c.compare(ctx, a)
+	c.watchableRevision, c.watchableAt = max(c.watchableRevision, etcdRevision-min(etcdRevision, 1)), time.Now()
+	return fromTrustedCache, c.compare(ctx, a)
 }
 
 // compare returns an error unless the cache is shown to have what etcd has. It compares the two when that is due.
@@ -226,11 +226,11 @@ func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint6
 	defer w.Stop()
 	for {
 		select {
-		case event, ok := <-w.ResultChan():
+		case served, ok := <-w.ResultChan():
 			if !ok {
 				return fmt.Errorf("the watch from resource version %d: %w", from, io.ErrUnexpectedEOF) // The watch may have been cut before it delivered anything.
 			}
-			revision, err := revisionOf(event)
+			revision, err := revisionOf(served)
 			if err != nil || !visit(revision) {
 				return err
 			}
@@ -243,11 +243,11 @@ func visitWatch(ctx context.Context, server cache.WatcherWithContext, from uint6
 }
 
 // revisionOf returns the revision of an event. If the event carries an error, revisionOf returns that error.
-func revisionOf(event watch.Event) (uint64, error) {
-	if event.Type == watch.Error {
-		return 0, apierrors.FromObject(event.Object)
+func revisionOf(served watch.Event) (uint64, error) {
+	if served.Type == watch.Error {
+		return 0, apierrors.FromObject(served.Object)
 	}
-	metadata, err := meta.Accessor(event.Object)
+	metadata, err := meta.Accessor(served.Object)
 	if err != nil {
 		return 0, err
 	}

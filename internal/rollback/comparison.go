@@ -14,12 +14,12 @@ const confirmAfter = time.Second
 type evidence struct {
 	proof       string
 	lostVersion servedVersion // the version that was served and is not in etcd
-	at          uint64        // a revision of the old history that no other history has
+	oldRevision uint64        // a revision of the old history that no other history has
 	servedHere  bool          // this process was served that revision
-	// before is when it was served, by the record's clock; zero if that is not known.
-	before time.Time
-	// history is the number of the old history, among those of the stream.
-	history int
+	// servedAt is when it was served, by the record's clock; zero if that is not known.
+	servedAt time.Time
+	// historyNumber is the number of the old history, among those of the stream.
+	historyNumber int
 }
 
 // comparison compares a stream with etcd.
@@ -45,7 +45,7 @@ func (p comparison) run(ctx context.Context) (evidence, error) {
 	for {
 		e := p.expected()
 		v := e.lostVersion
-		result, err := p.stream.ask.look(ctx, v, e.at)
+		result, err := p.stream.ask.look(ctx, v, e.oldRevision)
 		if err == nil && result == inconclusive {
 			result, err = p.stream.ask.lookNow(ctx, v)
 		}
@@ -75,9 +75,9 @@ func (p comparison) run(ctx context.Context) (evidence, error) {
 func (p comparison) expected() evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
-	e := evidence{lostVersion: p.stream.living.newest(), history: p.stream.history.number}
-	if e.at = max(p.stream.progress.position, e.lostVersion.revision); e.at == 0 {
-		e.at = p.position
+	e := evidence{lostVersion: p.stream.living.newest(), historyNumber: p.stream.history.number}
+	if e.oldRevision = max(p.stream.progress.position, e.lostVersion.revision); e.oldRevision == 0 {
+		e.oldRevision = p.position
 	}
 	return e
 }
@@ -86,8 +86,8 @@ func (p comparison) expected() evidence {
 func (p comparison) futureEvidence(e evidence) evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
-	e.proof = fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not reached", p.stream.ask.name, e.at)
-	e.servedHere, e.before = p.stream.progress.servedHere(e.at), p.stream.all.recordTimeIfKnown(p.stream.progress.movedTo(e.at))
+	e.proof = fmt.Sprintf("%s was recorded up to resource version %d, which etcd has not reached", p.stream.ask.name, e.oldRevision)
+	e.servedHere, e.servedAt = p.stream.progress.servedHere(e.oldRevision), p.stream.all.recordTimeIfKnown(p.stream.progress.movedTo(e.oldRevision))
 	return e
 }
 
@@ -96,14 +96,14 @@ func (p comparison) mismatchEvidence(e evidence) evidence {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
 	v := e.lostVersion
-	e.proof = fmt.Sprintf("%s %s/%s was recorded with resource version %d, but etcd held another version, or none, at %d", p.stream.ask.name, v.namespace, v.name, v.revision, e.at)
-	e.at, e.servedHere, e.before = v.revision, p.stream.progress.servedHere(v.revision), p.stream.all.recordTimeIfKnown(v.at)
+	e.proof = fmt.Sprintf("%s %s/%s was recorded with resource version %d, but etcd held another version, or none, at %d", p.stream.ask.name, v.namespace, v.name, v.revision, e.oldRevision)
+	e.oldRevision, e.servedHere, e.servedAt = v.revision, p.stream.progress.servedHere(v.revision), p.stream.all.recordTimeIfKnown(v.at)
 	return e
 }
 
 // checkPosition asks whether etcd has reached a position beyond that of the record: the position of a spool.
 func (p comparison) checkPosition(ctx context.Context, e evidence) (evidence, error) {
-	if p.position <= e.at {
+	if p.position <= e.oldRevision {
 		return evidence{}, nil
 	}
 	result, err := p.stream.ask.look(ctx, servedVersion{}, p.position)
@@ -111,5 +111,5 @@ func (p comparison) checkPosition(ctx context.Context, e evidence) (evidence, er
 		return evidence{}, err
 	}
 	proof := fmt.Sprintf("%s was followed up to resource version %d, which etcd has not reached", p.stream.ask.name, p.position)
-	return evidence{proof: proof, at: p.position, history: e.history}, err
+	return evidence{proof: proof, oldRevision: p.position, historyNumber: e.historyNumber}, err
 }

@@ -32,7 +32,7 @@ type depth struct {
 }
 
 // measures holds the depth of each etcd.
-type measures map[*etcd]*depth
+type measures map[*etcdState]*depth
 
 // Measure measures how much history each etcd keeps, until ctx ends.
 func (r *Streams) Measure(ctx context.Context, log *slog.Logger) {
@@ -66,15 +66,15 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 		if time.Now().Before(d.nextRead) {
 			continue
 		}
-		history, err := d.read(ctx, c)
+		keptHistory, err := d.read(ctx, c)
 		if err != nil {
 			failed = err // The last measurement stays.
 			continue
 		}
 		r.mu.Lock()
-		etcd.keptHistory = history
+		etcd.keptHistory = keptHistory
 		r.mu.Unlock()
-		d.nextRead = time.Now().Add(reflector.QuietEvery(history, QuietMost) - noteEvery/2) // at the nearest tick
+		d.nextRead = time.Now().Add(reflector.QuietEvery(keptHistory, QuietMost) - noteEvery/2) // at the nearest tick
 	}
 	clear(all)
 	for etcd, d := range present {
@@ -84,7 +84,7 @@ func (r *Streams) measure(ctx context.Context, all measures) (failed error) {
 }
 
 // etcdAndPosition returns the stream's etcd, and its position.
-func etcdAndPosition(c *Stream) (in *etcd, revision uint64) {
+func etcdAndPosition(c *Stream) (in *etcdState, revision uint64) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.etcd, c.progress.position

@@ -13,7 +13,7 @@
 // Words for the streams and their versions:
 //
 //   - stream: one resource that the recorder follows (Stream). A Streams holds all streams of one recorder.
-//   - etcd: what the recorder knows of one etcd (etcd). All streams that are known to be in it share that value. I4:
+//   - etcd: what the recorder knows of one etcd (etcdState). All streams that are known to be in it share that value. I4:
 //     resource versions may be compared only within one etcd. The grouping finds out which streams share one (grouping.go,
 //     sameetcd.go).
 //   - history: all writes of an etcd, in order. A rollback begins another one. Each stream counts its histories (history).
@@ -35,7 +35,7 @@
 //   - glance: a check of the newest version of each etcd, each second (probe.go).
 //   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
 //   - settled: said of a version that etcd certainly held, because etcd held it, and a later one some seconds after it
-//     (etcd.settled). A gap may begin there.
+//     (etcdState.settled). A gap may begin there.
 //   - verified: a time up to which the newest version and the checked samples have an answer (Verified). It goes on record.
 //
 // Words for a rollback:
@@ -58,6 +58,7 @@
 //   - window: how far back the API server's watch cache can be watched (cacheWindow).
 //   - trust: what must be shown before a list counts (trust). A cache check shows that the watch cache was filled from the
 //     new history (cacheCheck).
+//   - source of a list: a new cache, a cache against which nothing speaks, or etcd itself (listSource).
 //
 // # How a rollback is found
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/kuberewind/kuberewind/internal/times"
 )
 
-// etcd is what the recorder knows of one etcd, from all streams that are known to be in it. As long as no other
+// etcdState is what the recorder knows of one etcd, from all streams that are known to be in it. As long as no other
 // stream is known to share its etcd, a stream has a value of its own. Streams.mu protects it.
-type etcd struct {
+type etcdState struct {
 	grouped            bool           // the grouping has looked which streams are in it
 	keptHistory        time.Duration  // how much history it keeps, by Measure
 	newest             sample         // the newest version that its streams were served
@@ -39,7 +39,7 @@ const (
 )
 
 // mergeLocked adds what is known of another value that has turned out to be the same etcd.
-func (e *etcd) mergeLocked(other *etcd) {
+func (e *etcdState) mergeLocked(other *etcdState) {
 	e.ring.merge(other.ring)
 	if o := other.newest; o.stream != nil && o.isCurrentLocked() && (o.checkRevision() > e.newest.checkRevision() || !e.newest.isCurrentLocked()) {
 		e.newest = o
@@ -59,7 +59,7 @@ func (e *etcd) mergeLocked(other *etcd) {
 // servedLocked notes that a version was served now. After a pause as long as a rollback takes, it returns the newest
 // version before the pause. That version must be checked, whatever is served next: a lost version may have been
 // served for a moment only, among many others.
-func (e *etcd) servedLocked(o observation) (before *sample) {
+func (e *etcdState) servedLocked(o observation) (before *sample) {
 	if e.newest.stream != nil && o.at.Sub(e.servedAt) >= servingPause {
 		before = e.newestSampleLocked()
 		before.beforePause = true
@@ -75,14 +75,14 @@ func (e *etcd) servedLocked(o observation) (before *sample) {
 // listedLocked notes the newest version of a list if nothing was served yet. In a quiet etcd, no other version may
 // show the history. It never replaces a served version of the present history: that
 // one must be checked after a pause.
-func (e *etcd) listedLocked(s *sample) {
+func (e *etcdState) listedLocked(s *sample) {
 	if s.name != "" && (e.newest.stream == nil || !e.newest.isCurrentLocked()) {
 		e.newest, e.servedAt = sample{observation: s.observation, listedRevision: s.listedRevision}, s.at
 	}
 }
 
 // newestSampleLocked returns the newest version that was served, as a sample.
-func (e *etcd) newestSampleLocked() *sample {
+func (e *etcdState) newestSampleLocked() *sample {
 	newest := e.newest
 	newest.recordTime = newest.stream.all.recordTimeOf(newest.at)
 	return &newest
@@ -90,7 +90,7 @@ func (e *etcd) newestSampleLocked() *sample {
 
 // newestToCheckLocked returns the newest version that was served, nil if it cannot be checked. pending is set so that
 // retry does not queue it a second time: the next probe has it again.
-func (e *etcd) newestToCheckLocked() *sample {
+func (e *etcdState) newestToCheckLocked() *sample {
 	if newest := e.newest; newest.stream == nil || !newest.stream.canProveLocked() || !newest.isCurrentLocked() {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (e *etcd) newestToCheckLocked() *sample {
 
 // noteHeldLocked notes that etcd held a sample. A gap may begin there if etcd also holds a later version,
 // settledAfter later: then etcd was not put back in between.
-func (e *etcd) noteHeldLocked(s *sample, now time.Time) {
+func (e *etcdState) noteHeldLocked(s *sample, now time.Time) {
 	switch {
 	case s.recalled || !s.isCurrentLocked():
 	case e.nextSettled.stream == nil || !e.nextSettled.isCurrentLocked():
@@ -115,7 +115,7 @@ func (e *etcd) noteHeldLocked(s *sample, now time.Time) {
 
 // newestSettledLocked returns the newest settled version that is newer than from, and settled before the given
 // time. If there is none, it returns from.
-func (e *etcd) newestSettledLocked(from deltafifo.Begin, before time.Time) deltafifo.Begin {
+func (e *etcdState) newestSettledLocked(from deltafifo.Begin, before time.Time) deltafifo.Begin {
 	for _, v := range e.settled {
 		if v.recordTime.After(from.Time) && v.recordTime.Add(settledAfter).Before(before) {
 			from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(v.checkRevision(), 10), Time: v.recordTime}
@@ -125,7 +125,7 @@ func (e *etcd) newestSettledLocked(from deltafifo.Begin, before time.Time) delta
 }
 
 // resetLocked drops what was known of a history that is no more.
-func (e *etcd) resetLocked() {
+func (e *etcdState) resetLocked() {
 	e.ring.clear()
 	e.settled, e.nextSettled, e.commonListRevision = nil, sample{}, 0
 }

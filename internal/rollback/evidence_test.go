@@ -101,7 +101,7 @@ func TestAVersionServedAfterARollbackProvesNothing(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100, versions: []*kube.Object{servedAs("kept", "1", 20)}}
 		c, notified := followed(all, "configmaps", etcd, 60, servedAs("kept", "1", 20))
-		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", at: 52}))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", oldRevision: 52}))
 		require.Len(t, *notified, 1)
 		c.Saw(servedAs("lost", "2", 58), false)
 		c.Listing(delta.CauseHistoryReversed)

@@ -39,11 +39,11 @@ func (p *firstPage) check(ctx context.Context) (at string, err error) {
 	if err := p.checkInEtcd(ctx); err != nil {
 		return "", err
 	}
-	cache, err := p.checkCache(ctx)
+	source, err := p.checkCache(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.commonList(cache), nil
+	return p.commonList(source), nil
 }
 
 // inAnotherEtcd reports whether the stream is by now proved to be in another etcd than the one that was put back.
@@ -60,12 +60,12 @@ func (p *firstPage) inAnotherEtcd(ctx context.Context) bool {
 }
 
 // checkCache returns an error as long as the list may come from a cache that began in the old history.
-func (p *firstPage) checkCache(ctx context.Context) (cacheAge, error) {
+func (p *firstPage) checkCache(ctx context.Context) (listSource, error) {
 	p.stream.all.mu.Lock()
 	c := p.stream.trust.cacheCheck
 	p.stream.all.mu.Unlock()
 	if c == nil {
-		return cacheTrusted, nil
+		return fromTrustedCache, nil
 	}
 	return c.check(ctx, &p.stream.ask, p.listedRevision)
 }
@@ -134,7 +134,7 @@ const commonListFor = 10 * time.Second
 // if there was no such list, or the stream need not be listed there. The first stream that is listed from a new
 // cache sets it. Most caches of a restarted API server begin at about the same revision, and can be watched from
 // there. If a cache is not known to be new, it may have something of the old history after an earlier revision.
-func (p *firstPage) commonList(cache cacheAge) (at string) {
+func (p *firstPage) commonList(source listSource) (at string) {
 	p.stream.all.mu.Lock()
 	defer p.stream.all.mu.Unlock()
 	etcd := p.stream.etcd
@@ -144,10 +144,10 @@ func (p *firstPage) commonList(cache cacheAge) (at string) {
 	if time.Since(etcd.commonListAt) > commonListFor {
 		etcd.commonListRevision = 0 // Newer caches may have begun since, which cannot be watched from there.
 	}
-	if etcd.commonListRevision == 0 && cache == cacheNew {
+	if etcd.commonListRevision == 0 && source == fromNewCache {
 		etcd.commonListRevision, etcd.commonListAt = p.listedRevision, time.Now()
 	}
-	if etcd.commonListRevision != 0 && (cache != cacheTrusted || etcd.commonListRevision > p.listedRevision) {
+	if etcd.commonListRevision != 0 && (source != fromTrustedCache || etcd.commonListRevision > p.listedRevision) {
 		at = strconv.FormatUint(etcd.commonListRevision, 10)
 	}
 	return at

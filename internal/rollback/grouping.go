@@ -64,15 +64,15 @@ func (g *grouping) group(ctx context.Context, ungrouped []*Stream) error {
 		return nil
 	}
 	representatives := g.representatives()
-	before, failed := revisionsNow(ctx, slices.Concat(ungrouped, representatives))
+	before, failed := listRevisions(ctx, slices.Concat(ungrouped, representatives))
 	answers := func(c *Stream) bool { _, answered := before[c]; return answered }
 	answering := slices.DeleteFunc(slices.Clone(ungrouped), func(c *Stream) bool { return !answers(c) })
 	representatives = slices.DeleteFunc(representatives, func(h *Stream) bool { return !answers(h) })
 	if len(representatives) == 0 && len(answering) > 0 {
 		representatives = []*Stream{answering[0]}
 	}
-	at, failedThen := revisionsNow(ctx, answering)
-	after, failedLast := revisionsNow(ctx, representatives)
+	at, failedThen := listRevisions(ctx, answering)
+	after, failedLast := listRevisions(ctx, representatives)
 	failed = errors.Join(failed, failedThen, failedLast)
 	for _, c := range ungrouped {
 		g.tried[c] = true
@@ -99,7 +99,7 @@ func (g *grouping) find(ctx context.Context, c *Stream, answers func(*Stream) bo
 		if !answers(representative) {
 			continue
 		}
-		same, err := sameEtcd(ctx, representative, c, (*asker).now)
+		same, err := sameEtcd(ctx, representative, c, (*asker).listRevision)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (g *grouping) ungrouped(first *Stream) (found []*Stream) {
 	if first != nil {
 		order = slices.Insert(order, 0, first)
 	}
-	known := map[*etcd]bool{}
+	known := map[*etcdState]bool{}
 	for _, c := range order {
 		if comparesLocked(c) && !c.etcd.grouped && !known[c.etcd] && !g.tried[c] && len(found) < groupedPerRound {
 			known[c.etcd] = true
@@ -142,7 +142,7 @@ func (g *grouping) ungrouped(first *Stream) (found []*Stream) {
 func (g *grouping) representatives() (found []*Stream) {
 	g.all.mu.Lock()
 	defer g.all.mu.Unlock()
-	known := map[*etcd]bool{}
+	known := map[*etcdState]bool{}
 	for _, c := range g.all.streams {
 		if comparesLocked(c) && c.etcd.grouped && !known[c.etcd] {
 			known[c.etcd] = true
@@ -157,13 +157,13 @@ func comparesLocked(c *Stream) bool {
 	return c.following.canAsk() && c.progress.position != 0 && !c.history.rolledBack
 }
 
-// revisionsNow asks for the present revision of streams, all at once, because the server may hang for many. It
+// listRevisions asks for the present revision of streams, all at once, because the server may hang for many. It
 // returns only the streams for which the server answers.
-func revisionsNow(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
+func listRevisions(ctx context.Context, streams []*Stream) (at map[*Stream]uint64, failed error) {
 	found, errs := make([]uint64, len(streams)), make([]error, len(streams))
 	var asking sync.WaitGroup
 	for i, c := range streams {
-		asking.Go(func() { found[i], errs[i] = c.ask.now(ctx) })
+		asking.Go(func() { found[i], errs[i] = c.ask.listRevision(ctx) })
 	}
 	asking.Wait()
 	at = map[*Stream]uint64{}
@@ -177,7 +177,7 @@ func revisionsNow(ctx context.Context, streams []*Stream) (at map[*Stream]uint64
 
 // findUnanswered finds out for which streams the server does not answer now.
 func findUnanswered(ctx context.Context, streams []*Stream) (unanswered map[*Stream]bool, failed error) {
-	at, failed := revisionsNow(ctx, streams)
+	at, failed := listRevisions(ctx, streams)
 	unanswered = map[*Stream]bool{}
 	for _, c := range streams {
 		_, answered := at[c]

@@ -13,7 +13,7 @@ import (
 // lookBack checks the samples that were taken since the last probe, and the pending ones.
 func (r *Streams) lookBack(ctx context.Context) error {
 	l := &lookBack{beganAt: r.now(), taken: r.takeSamples(), unanswered: map[*Stream]bool{}}
-	var verified []*etcd
+	var verified []*etcdState
 	for _, some := range l.taken {
 		if l.compare(ctx, some.samples) {
 			verified = append(verified, some.etcd)
@@ -35,7 +35,7 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool)
 		if proof == "" || !s.isCurrent() {
 			continue
 		}
-		l.addError(s.stream.rollBack(ctx, evidence{proof, s.servedVersion, s.checkRevision(), !s.recalled, s.recordTime, s.history}))
+		l.addError(s.stream.rollBack(ctx, evidence{proof, s.servedVersion, s.checkRevision(), !s.recalled, s.recordTime, s.historyNumber}))
 		for _, after := range samples[i+1:] { // If a list shows the rollback first, only its own stream is rolled back. So the other samples stay pending.
 			after.retry()
 		}
@@ -46,7 +46,7 @@ func (l *lookBack) compare(ctx context.Context, samples []*sample) (newest bool)
 
 // etcdSamples are the samples of one etcd.
 type etcdSamples struct {
-	etcd    *etcd
+	etcd    *etcdState
 	samples []*sample
 }
 
@@ -121,7 +121,7 @@ func (l *lookBack) otherStreams(c *Stream) (streams []*Stream) {
 func (r *Streams) takeSamples() (taken []etcdSamples) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	beforePause, pending, fresh := map[*etcd][]*sample{}, map[*etcd][]*sample{}, map[*etcd][]*sample{}
+	beforePause, pending, fresh := map[*etcdState][]*sample{}, map[*etcdState][]*sample{}, map[*etcdState][]*sample{}
 	for _, c := range r.streams {
 		if e := c.etcd; c.canProveLocked() {
 			beforePause[e], pending[e], fresh[e] = append(beforePause[e], c.samples.beforePause.kept...), append(pending[e], c.samples.pending.kept...), append(fresh[e], c.samples.fresh.kept...)

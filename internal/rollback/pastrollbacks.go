@@ -101,7 +101,7 @@ func rollBackLate(c *Stream, found pastRollback) {
 	}
 	c.rollBackLocked(found.proof, check)
 	c.all.mu.Unlock()
-	notify(c, found.proof)
+	notifyReflector(c, found.proof)
 }
 
 // allStreamsAdded reports whether this process has added a stream for each resource that was served at the start.

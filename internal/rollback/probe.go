@@ -84,7 +84,7 @@ func (r *Streams) Probe(ctx context.Context) error {
 func (r *Streams) newestOfEach() []*Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	furthest := map[*etcd]*Stream{}
+	furthest := map[*etcdState]*Stream{}
 	for _, c := range r.streams {
 		if !c.canProveLocked() || c.progress.position == 0 || !c.etcd.grouped {
 			continue

@@ -62,18 +62,18 @@ func (p *progress) movedTo(revision uint64) (at time.Time) {
 // completeLocked returns up to which version, and since when, the stream is certainly complete after its etcd was
 // put back. There the gap begins. All that was served before the evidence is of the old history, too. If the
 // evidence is older than this process, an earlier recorder was served it, and the gap begins at the evidence. If
-// the stream is not known to be in that etcd, its gap begins no later than last (I4).
-func (p *progress) completeLocked(in *etcd, e *evidence, last *time.Time) deltafifo.Begin {
+// the stream is not known to be in that etcd, its gap begins no later than latestBegin (I4).
+func (p *progress) completeLocked(in *etcdState, e *evidence, latestBegin *time.Time) deltafifo.Begin {
 	from := deltafifo.Begin{Time: p.beganAt}
 	if p.beginRevision != 0 {
 		from.ResourceVersion = strconv.FormatUint(p.beginRevision, 10)
 	}
-	from = in.newestSettledLocked(from, e.before)
-	if last == nil && !e.before.IsZero() && e.before.Before(from.Time) {
-		from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(e.at, 10), Time: e.before}
+	from = in.newestSettledLocked(from, e.servedAt)
+	if latestBegin == nil && !e.servedAt.IsZero() && e.servedAt.Before(from.Time) {
+		from = deltafifo.Begin{ResourceVersion: strconv.FormatUint(e.oldRevision, 10), Time: e.servedAt}
 	}
-	if last != nil && !last.IsZero() && last.Before(from.Time) {
-		from.Time = *last
+	if latestBegin != nil && !latestBegin.IsZero() && latestBegin.Before(from.Time) {
+		from.Time = *latestBegin
 	}
 	return from
 }

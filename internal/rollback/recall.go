@@ -44,7 +44,7 @@ func (c *Stream) Recall(r Recalled) {
 	for _, v := range r.Unverified {
 		if revision, err := strconv.ParseUint(v.ResourceVersion, 10, 64); err == nil {
 			version := servedVersion{revision: revision, namespace: v.Namespace, name: v.Name, uid: types.UID(v.UID)}
-			c.samples.pending.kept = append(c.samples.pending.kept, &sample{observation: observation{stream: c, servedVersion: version, recordTime: v.Observed, history: c.history.number}, recalled: true, pending: true})
+			c.samples.pending.kept = append(c.samples.pending.kept, &sample{observation: observation{stream: c, servedVersion: version, recordTime: v.Observed, historyNumber: c.history.number}, recalled: true, pending: true})
 		}
 	}
 	if r.RolledBack {
@@ -93,7 +93,7 @@ func livingOnRecord(known *postgres.Known) (versions []servedVersion) {
 
 // recalledSampleLocked returns a sample of the newest living object on record. When it was served is not known.
 func recalledSampleLocked(c *Stream) *sample {
-	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), history: c.history.number}, listedRevision: c.progress.position, recalled: true}
+	return &sample{observation: observation{stream: c, servedVersion: c.living.newest(), historyNumber: c.history.number}, listedRevision: c.progress.position, recalled: true}
 }
 
 // recallRollbackLocked notes that the recalled history is no more. The rollback is known, so streams that were

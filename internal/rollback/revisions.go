@@ -23,18 +23,18 @@ func (c *Stream) Saw(o *kube.Object, deleted bool) {
 		return
 	}
 	v := versionOf(o, revision)
-	notes, beforePause := c.claim(v, deleted)
-	if notes {
-		c.note(v)
+	forRing, beforePause := c.claim(v, deleted)
+	if forRing {
+		c.addToRing(v)
 	}
 	if beforePause != nil {
 		beforePause.retry()
 	}
 }
 
-// claim notes that the revision is the stream's. notes reports whether the history ring needs the version as well.
+// claim notes that the revision is the stream's. forRing reports whether the history ring needs the version as well.
 // After a pause, claim returns the newest version before it.
-func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *sample) {
+func (c *Stream) claim(v servedVersion, deleted bool) (forRing bool, beforePause *sample) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	c.all.servedAt = time.Now()
@@ -46,15 +46,15 @@ func (c *Stream) claim(v servedVersion, deleted bool) (notes bool, beforePause *
 	c.claims.add(v.revision)
 	c.living.remember(v, deleted)
 	v.deleted = deleted
-	o := observation{stream: c, servedVersion: v, history: c.history.number} // The record's clock is read only for the versions that are kept.
+	o := observation{stream: c, servedVersion: v, historyNumber: c.history.number} // The record's clock is read only for the versions that are kept.
 	if c.samples.addFreshLocked(o); deleted {
 		return false, nil
 	}
 	return c.history.certain() && c.etcd.ring.wantsNext(), c.etcd.servedLocked(o)
 }
 
-// note adds a version to the history ring of its etcd.
-func (c *Stream) note(v servedVersion) {
+// addToRing adds a version to the history ring of its etcd.
+func (c *Stream) addToRing(v servedVersion) {
 	v = v.reduced()
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -104,10 +104,10 @@ func (c *Stream) Interrupted(cause delta.Cause) {
 
 // Follow sets the function that makes the stream's reflector list after a rollback; nil means that the stream is
 // not followed.
-func (c *Stream) Follow(notify func(proof string)) {
+func (c *Stream) Follow(onRollback func(proof string)) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	c.following.notify = notify
+	c.following.onRollback = onRollback
 }
 
 // RolledBack reports whether the stream's history is no more, and the stream was not listed since.

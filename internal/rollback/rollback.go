@@ -16,7 +16,7 @@ import (
 // The package guarantees:
 //
 //   - Each lost version lies in a gap. A gap may begin too early.
-//   - A gap begins at the newest version that etcd was seen to hold (etcd.settled). If there is none, it begins
+//   - A gap begins at the newest version that etcd was seen to hold (etcdState.settled). If there is none, it begins
 //     where this process began the stream, or at older evidence. The queue never lets it begin after the stream's
 //     position.
 //   - No stream is rolled back before the gaps of all streams are queued (Streams.acting).
@@ -87,11 +87,11 @@ func (c *Stream) GapBegin() deltafifo.Begin {
 // rollBack acts on the evidence that the stream's history is no more. It rolls back all streams that are not proved
 // to be in another etcd: one that may be in this etcd would miss what this etcd has lost.
 func (c *Stream) rollBack(ctx context.Context, e evidence) error {
-	event := &event{evidence: e, finder: c, otherEtcds: findOtherEtcds(ctx, c), forks: map[*etcd]*fork{}}
+	found := &event{evidence: e, finder: c, otherEtcds: findOtherEtcds(ctx, c), forks: map[*etcdState]*fork{}}
 	c.all.acting.Lock()
 	defer c.all.acting.Unlock()
 	c.all.mu.Lock()
-	affected, gaps := event.rollBackLocked()
+	affected, gaps := found.rollBackLocked()
 	c.all.mu.Unlock()
 	if len(affected) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (c *Stream) rollBack(ctx context.Context, e evidence) error {
 	err := c.all.queueGaps(ctx, e.proof, gaps)
 	c.all.noteGapsQueued()
 	for _, o := range affected { // If the entry was not queued, each stream opens its own gap.
-		notify(o, e.proof)
+		notifyReflector(o, e.proof)
 	}
 	if err != nil {
 		return fmt.Errorf("queue the gaps of a rollback: %w", err)
@@ -115,13 +115,13 @@ func (r *Streams) noteGapsQueued() {
 	r.gapsQueuedAt = r.now()
 }
 
-// notify makes the reflector of the stream list.
-func notify(c *Stream, proof string) {
+// notifyReflector makes the reflector of the stream list.
+func notifyReflector(c *Stream, proof string) {
 	c.all.mu.Lock()
-	notify := c.following.notify
+	onRollback := c.following.onRollback
 	c.all.mu.Unlock()
-	if notify != nil {
-		notify(proof)
+	if onRollback != nil {
+		onRollback(proof)
 	}
 }
 
@@ -129,26 +129,26 @@ func notify(c *Stream, proof string) {
 type event struct {
 	evidence
 	finder     *Stream
-	otherEtcds map[*etcd]bool  // the etcds that are proved to be others than the finder's
-	forks      map[*etcd]*fork // the fork of each etcd that it concerns
+	otherEtcds map[*etcdState]bool  // the etcds that are proved to be others than the finder's
+	forks      map[*etcdState]*fork // the fork of each etcd that it concerns
 }
 
 // rollBackLocked rolls the streams back, and returns them. It also returns the gaps of the followed streams. Any
 // other stream opens its gap when it is followed again.
 func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	all := e.finder.all
-	if !e.finder.history.isCurrent(e.history) { // Another stream, or a list, has found the rollback first.
+	if !e.finder.history.isCurrent(e.historyNumber) { // Another stream, or a list, has found the rollback first.
 		return nil, nil
 	}
 	all.rollbacks = append(all.rollbacks, pastRollback{proof: e.proof, finder: e.finder})
-	last := e.finder.progress.completeLocked(e.finder.etcd, &e.evidence, nil).Time
+	latestBegin := e.finder.progress.completeLocked(e.finder.etcd, &e.evidence, nil).Time
 	for _, o := range all.streams {
 		if o.history.rolledBack || e.otherEtcds[o.etcd] || o.hasNothingLocked() {
 			continue
 		}
 		affected = append(affected, o)
-		e.beginGapLocked(o, last)
-		if o.following.notify != nil && o.progress.position != 0 {
+		e.beginGapLocked(o, latestBegin)
+		if o.following.onRollback != nil && o.progress.position != 0 {
 			gaps = append(gaps, Gap{Stream: o, Begin: o.history.gap})
 		}
 	}
@@ -166,12 +166,12 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 // hasNothingLocked reports whether the stream is followed and has no version yet. A stream in the middle of its first
 // list has some: the list may be of the old history.
 func (c *Stream) hasNothingLocked() bool {
-	return c.progress.position == 0 && c.following.notify != nil && !c.listing.open
+	return c.progress.position == 0 && c.following.onRollback != nil && !c.listing.open
 }
 
 // beginGapLocked notes where the gap of a stream begins, and keeps the history ring of its etcd for the search of
 // the fork.
-func (e *event) beginGapLocked(o *Stream, last time.Time) {
+func (e *event) beginGapLocked(o *Stream, latestBegin time.Time) {
 	proved := o.etcd == e.finder.etcd
 	if e.forks[o.etcd] == nil {
 		e.forks[o.etcd] = newFork(o.etcd.ring, e.evidence, proved)
@@ -179,7 +179,7 @@ func (e *event) beginGapLocked(o *Stream, last time.Time) {
 	if proved {
 		o.history.gap, o.trust.finder = o.progress.completeLocked(o.etcd, &e.evidence, nil), nil
 	} else {
-		o.history.gap, o.trust.finder = o.progress.completeLocked(o.etcd, &e.evidence, &last), e.finder
+		o.history.gap, o.trust.finder = o.progress.completeLocked(o.etcd, &e.evidence, &latestBegin), e.finder
 	}
 }
 

@@ -41,8 +41,8 @@ func servedAs(name, uid string, rv int) *kube.Object {
 }
 
 // titled adds an annotation and a time of writing to a version.
-func titled(o *kube.Object, title, written string) *kube.Object {
-	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q},"managedFields":[{"time":%q}]}}`, o.Name, title, written))
+func titled(o *kube.Object, title, timeOfWrite string) *kube.Object {
+	o.JSON = []byte(fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"title":%q},"managedFields":[{"time":%q}]}}`, o.Name, title, timeOfWrite))
 	return o
 }
 
@@ -244,7 +244,7 @@ func TestARollbackConcernsTheStreamsOfOneEtcdOnly(t *testing.T) {
 	require.False(t, owner.RolledBack())
 	e := comparison{stream: owner}.expected()
 	require.Equal(t, "x", e.lostVersion.name)
-	require.EqualValues(t, 55, e.at, "and not the position before")
+	require.EqualValues(t, 55, e.oldRevision, "and not the position before")
 }
 
 func TestClaimsInTheNewHistoryStayWhileOtherStreamsAreListed(t *testing.T) {
@@ -416,8 +416,8 @@ func TestARollbackIsOneEventForAllStreamsThatMayBeInThatEtcd(t *testing.T) {
 			require.Contains(t, gaps, "routes", "it is not known to be in another etcd")
 			require.Empty(t, *notified, "no stream is rolled back before the gaps of all are queued")
 		})
-		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", at: 52}))
-		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "again", at: 52}))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "proof", oldRevision: 52}))
+		require.NoError(t, c.rollBack(t.Context(), evidence{proof: "again", oldRevision: 52}))
 		require.Equal(t, 1, events)
 		for _, by := range []*[]string{notified, notifiedNeighbour, notifiedDown} {
 			require.Equal(t, []string{"proof"}, *by)
@@ -442,7 +442,7 @@ func TestAGapBeginsAtTheNewestSettledVersion(t *testing.T) {
 		until := func() (found map[string]deltafifo.Begin) {
 			c.all.mu.Lock()
 			defer c.all.mu.Unlock()
-			e := evidence{before: time.Now()}
+			e := evidence{servedAt: time.Now()}
 			last := c.progress.completeLocked(c.etcd, &e, nil).Time
 			return map[string]deltafifo.Begin{"own": c.progress.completeLocked(c.etcd, &e, nil), "neighbour": idle.progress.completeLocked(idle.etcd, &e, nil), "elsewhere": unreachable.progress.completeLocked(unreachable.etcd, &e, &last)}
 		}

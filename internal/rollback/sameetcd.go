@@ -13,14 +13,14 @@ const askedAtOnce = 20
 
 // sameEtcd reports whether two streams are kept in one etcd. I4: their resource versions may be compared if two
 // lists of the one bracket a list of the other. A yes is remembered. A no is not: a stale cache may have caused it.
-func sameEtcd(ctx context.Context, c, other *Stream, now func(*asker, context.Context) (uint64, error)) (bool, error) {
+func sameEtcd(ctx context.Context, c, other *Stream, ask func(*asker, context.Context) (uint64, error)) (bool, error) {
 	if knownSameEtcd(c, other) {
 		return true, nil
 	}
 	var at [3]uint64
 	for i, asked := range []*Stream{c, other, c} {
 		var err error
-		if at[i], err = now(&asked.ask, ctx); err != nil {
+		if at[i], err = ask(&asked.ask, ctx); err != nil {
 			return false, &noAnswerError{asked, err}
 		}
 	}
@@ -75,7 +75,7 @@ func join(c, other *Stream) {
 // stream itself.
 func inAnotherEtcd(ctx context.Context, c *Stream, others []*Stream) (bool, error) {
 	for _, o := range others {
-		same, err := sameEtcd(ctx, o, c, (*asker).trueNow)
+		same, err := sameEtcd(ctx, o, c, (*asker).etcdRevision)
 		if err == nil {
 			return !same, nil
 		}
@@ -83,20 +83,20 @@ func inAnotherEtcd(ctx context.Context, c *Stream, others []*Stream) (bool, erro
 			return false, err
 		}
 	}
-	_, err := c.ask.trueNow(ctx)
+	_, err := c.ask.etcdRevision(ctx)
 	return false, err
 }
 
 // findOtherEtcds returns the etcds that are proved to be others than the stream's. It asks all at once, because the
 // server may hang for many.
-func findOtherEtcds(ctx context.Context, c *Stream) map[*etcd]bool {
+func findOtherEtcds(ctx context.Context, c *Stream) map[*etcdState]bool {
 	var mu sync.Mutex
-	found := map[*etcd]bool{}
+	found := map[*etcdState]bool{}
 	var asking errgroup.Group
 	asking.SetLimit(askedAtOnce)
 	for etcd, o := range onePerOtherEtcd(c) {
 		asking.Go(func() error {
-			same, err := sameEtcd(ctx, c, o, (*asker).trueNow)
+			same, err := sameEtcd(ctx, c, o, (*asker).etcdRevision)
 			mu.Lock()
 			defer mu.Unlock()
 			found[etcd] = err == nil && !same
@@ -109,10 +109,10 @@ func findOtherEtcds(ctx context.Context, c *Stream) map[*etcd]bool {
 
 // onePerOtherEtcd returns one stream of each etcd that is not known to be the stream's. The server can be asked
 // about each of them.
-func onePerOtherEtcd(c *Stream) map[*etcd]*Stream {
+func onePerOtherEtcd(c *Stream) map[*etcdState]*Stream {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
-	others := map[*etcd]*Stream{}
+	others := map[*etcdState]*Stream{}
 	for _, o := range c.all.streams {
 		if o.etcd != c.etcd && o.following.canAsk() && others[o.etcd] == nil {
 			others[o.etcd] = o

@@ -172,4 +172,4 @@ func (s *sample) isCurrent() bool {
 	return s.isCurrentLocked()
 }
 
-func (s *sample) isCurrentLocked() bool { return s.stream.history.isCurrent(s.history) }
+func (s *sample) isCurrentLocked() bool { return s.stream.history.isCurrent(s.historyNumber) }

@@ -319,7 +319,7 @@ func TestThePauseAndTheNewestVersionBelongToAnEtcd(t *testing.T) {
 
 // It does not matter which of two streams joins the etcd of the other.
 func TestTheNewestVersionOfStreamsThatShareAnEtcdIsChecked(t *testing.T) {
-	for name, join := range map[string]func(older, newer *Stream){
+	for name, joined := range map[string]func(older, newer *Stream){
 		"the newer joins": func(older, newer *Stream) { join(older, newer) },
 		"the older joins": func(older, newer *Stream) { join(newer, older) },
 	} {
@@ -333,7 +333,7 @@ func TestTheNewestVersionOfStreamsThatShareAnEtcdIsChecked(t *testing.T) {
 				time.Sleep(servingPause)
 				etcd.serves(newer, servedAs("lost", "2", 70), true)
 				require.NoError(t, all.lookBack(t.Context()))
-				join(older, newer)
+				joined(older, newer)
 				older.Saw(servedAs("kept", "1", 60), false)
 				require.Empty(t, slices.Concat(older.samples.beforePause.kept, newer.samples.beforePause.kept), "the other was served a version just now")
 				require.NoError(t, all.lookBack(t.Context()))
@@ -348,7 +348,7 @@ func TestTheNewestVersionOfStreamsThatShareAnEtcdIsChecked(t *testing.T) {
 
 // The old history had reached a higher revision than the new one has.
 func TestTheNewestVersionIsNotOneOfAnOldHistory(t *testing.T) {
-	for name, join := range map[string]func(rolledBack, other *Stream){
+	for name, joined := range map[string]func(rolledBack, other *Stream){
 		"the other joins":                    func(rolledBack, other *Stream) { join(rolledBack, other) },
 		"the one that was rolled back joins": func(rolledBack, other *Stream) { join(other, rolledBack) },
 	} {
@@ -364,7 +364,7 @@ func TestTheNewestVersionIsNotOneOfAnOldHistory(t *testing.T) {
 				etcd.now = 120
 				etcd.serves(d, servedAs("lost", "2", 120), true)
 				require.NoError(t, all.lookBack(t.Context()))
-				join(c, d)
+				joined(c, d)
 				require.NoError(t, all.lookBack(t.Context()))
 				require.Empty(t, *notified)
 				etcd.now, etcd.versions = 200, nil

@@ -43,7 +43,7 @@ type Stream struct {
 	ask   asker
 
 	// Streams.mu protects the fields below.
-	etcd         *etcd // shared by all streams that are known to be in it
+	etcd         *etcdState // shared by all streams that are known to be in it
 	claims       claims
 	progress     progress
 	following    following
@@ -131,7 +131,7 @@ func (r *Streams) Add(spec Spec) *Stream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &Stream{
-		all: r, index: len(r.streams), id: spec.ID, etcd: &etcd{},
+		all: r, index: len(r.streams), id: spec.ID, etcd: &etcdState{},
 		ask: asker{name: spec.Name, namespaced: spec.Namespaced, canonical: spec.Canonical},
 	}
 	r.streams = append(r.streams, c)

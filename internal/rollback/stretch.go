@@ -189,7 +189,7 @@ func (s *stretch) sharesEtcd(ctx context.Context, other *Stream) (same, answered
 	if !s.mayAsk(other) {
 		return false, false, nil
 	}
-	same, err = sameEtcd(ctx, s.stream, other, (*asker).now)
+	same, err = sameEtcd(ctx, s.stream, other, (*asker).listRevision)
 	if noAnswerFor(s.stream, err) {
 		return false, false, err
 	}

@@ -87,9 +87,9 @@ func shortened(versions []observation) []observation {
 // fork is the point where the history of an etcd that was put back and its present history part. It is searched
 // when a list is to be trusted.
 type fork struct {
-	observed   []observation // what the streams of that etcd were served before the rollback was found
-	at         uint64        // a revision of the old history that no other history has
-	servedHere bool          // this process was served that revision
+	observed    []observation // what the streams of that etcd were served before the rollback was found
+	oldRevision uint64        // a revision of the old history that no other history has
+	servedHere  bool          // this process was served that revision
 
 	asking sync.Mutex // held while etcd is asked
 	found  *forkPoint
@@ -116,9 +116,9 @@ func (p *forkPoint) shared() (revision uint64, at time.Time) { return p.common.r
 // newFork keeps the observations of an etcd for the search. If the etcd is not proved to be the one of the
 // evidence, the revision of the evidence says nothing about it.
 func newFork(ring historyRing, e evidence, proved bool) *fork {
-	f := &fork{at: math.MaxUint64, observed: slices.DeleteFunc(slices.Clone(ring.versions), func(o observation) bool { return o.history != o.stream.history.number })}
+	f := &fork{oldRevision: math.MaxUint64, observed: slices.DeleteFunc(slices.Clone(ring.versions), func(o observation) bool { return o.historyNumber != o.stream.history.number })}
 	if proved {
-		f.at, f.servedHere = e.at, e.servedHere
+		f.oldRevision, f.servedHere = e.oldRevision, e.servedHere
 	}
 	return f
 }
@@ -158,7 +158,7 @@ func (f *fork) locate(ctx context.Context) (p forkPoint, answered bool, err erro
 	observed = slices.CompactFunc(observed, func(a, b observation) bool { return a.key() == b.key() })
 	s := search{unanswered: map[*Stream]bool{}}
 	newSince, servedOld := time.Now(), f.servedHere
-	from, _ := slices.BinarySearchFunc(observed, f.at, func(o observation, revision uint64) int { return cmp.Compare(o.revision, revision) })
+	from, _ := slices.BinarySearchFunc(observed, f.oldRevision, func(o observation, revision uint64) int { return cmp.Compare(o.revision, revision) })
 	err = s.bisect(ctx, observed[:from], func(o observation, result lookResult) bool {
 		if result == match {
 			p.common = o

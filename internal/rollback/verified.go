@@ -13,7 +13,7 @@ const maxPending = 10 * time.Minute
 
 // noteVerified notes that etcd answered for the newest version served before that time, and that nothing proved a
 // rollback. Other versions may still be pending. A watch may deliver a version settledAfter late.
-func (r *Streams) noteVerified(e *etcd, before time.Time) {
+func (r *Streams) noteVerified(e *etcdState, before time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.verifiedUntil = before.Add(-settledAfter)

@@ -70,7 +70,7 @@ type observation struct {
 	stream        *Stream
 	servedVersion           // with the time at which it was served
 	recordTime    time.Time // the same time by the record's clock
-	history       int       // the number of the stream's history
+	historyNumber int       // the number of the stream's history
 }
 
 // observationLocked returns the observation of a version that the stream is served at a time.
