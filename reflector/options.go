@@ -171,8 +171,8 @@ type Recovery struct {
 	Complete  bool // everything up to To was delivered
 }
 
-// withDefaults sets the defaults.
-func (o Options) withDefaults() Options {
+// withDefaults returns the options with the defaults set.
+func withDefaults(o Options) Options {
 	orElse(&o.ListCause, delta.CauseFirstList)
 	orElse(&o.PageSize, defaultPageSize)
 	orElse(&o.PageBytes, defaultPageBytes)

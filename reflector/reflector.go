@@ -51,7 +51,7 @@ func NewReflectorWithOptions(
 ) *Reflector {
 	expected := expect(expectedType)
 	orElse(&options.TypeDescription, expected.String())
-	options = options.withDefaults()
+	options = withDefaults(options)
 	return assemble(lw, expected, newOutlet(store), &options)
 }
 
