@@ -96,13 +96,13 @@ func (at *instant) intention(r *http.Request, s *served, info *request.RequestIn
 		i.User = caller.GetName()
 	}
 	if len(body) > 0 {
-		i.read(r, body)
+		readInto(i, r, body)
 	}
 	return i, nil
 }
 
-// read adds the fields that only the body has. If read cannot decode the body, an API server would refuse it, too.
-func (i *Intention) read(r *http.Request, body []byte) {
+// readInto adds the fields that only the body has. If readInto cannot decode the body, an API server would refuse it, too.
+func readInto(i *Intention, r *http.Request, body []byte) {
 	if i.Group != "" || i.Resource != "secrets" {
 		digest := sha256.Sum256(body)
 		i.SHA256 = hex.EncodeToString(digest[:])
