@@ -116,7 +116,7 @@ func (p *coveragePrinter) row(c *resourceCoverage, s *Stretch) string {
 	if s.Complete {
 		complete = "yes"
 	}
-	cells := []string{name, from, to, complete, render.Line(s.why())}
+	cells := []string{name, from, to, complete, render.Line(reason(s))}
 	if p.wide {
 		cells = slices.Insert(cells, 3, dash(s.FromRV), dash(s.ToRV))
 	}
@@ -132,8 +132,8 @@ func dash(s string) string {
 
 func (p *coveragePrinter) stamp(t time.Time) string { return t.In(p.zone).Format(output.StampForm) }
 
-// why returns the known reason of a gap.
-func (s *Stretch) why() string {
+// reason returns the known reason of a gap.
+func reason(s *Stretch) string {
 	why := string(s.Cause)
 	if s.Detail != "" {
 		why += ": " + s.Detail
