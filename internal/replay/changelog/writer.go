@@ -139,7 +139,7 @@ func (w *logWriter) version(ctx context.Context, v *history.Version) error {
 	if e == nil {
 		return nil
 	}
-	e.Happened(span)
+	e.Times.Happened(span)
 	due, err := w.breaks.Before(ctx, &v.Delta)
 	if err := errors.Join(err, w.remarks(due)); err != nil {
 		return err

@@ -12,14 +12,9 @@ import (
 
 // Entry is one delta of the log. Its JSON form is public: the help of log documents it.
 type Entry struct {
-	Cluster         string       `json:"cluster"`
-	Seq             int64        `json:"seq"`
-	ObservedAt      time.Time    `json:"observedAt"`
-	OccurredAt      time.Time    `json:"occurredAt"`
-	Estimated       bool         `json:"estimated"`
-	NotBefore       time.Time    `json:"notBefore,omitzero"` // of an estimate
-	NotAfter        time.Time    `json:"notAfter,omitzero"`
-	Contradictory   bool         `json:"contradictory,omitempty"` // clocks of servers contradict the order
+	Cluster string `json:"cluster"`
+	Seq     int64  `json:"seq"`
+	Times
 	Type            delta.Type   `json:"type"`
 	Source          delta.Source `json:"source"`
 	Group           string       `json:"group"`
@@ -49,9 +44,19 @@ type Entry struct {
 	Owner Owner `json:"-"` // zero if no controller has the object
 }
 
+// Times are when a delta was observed, and when it occurred as far as that is known.
+type Times struct {
+	ObservedAt    time.Time `json:"observedAt"`
+	OccurredAt    time.Time `json:"occurredAt"`
+	Estimated     bool      `json:"estimated"`
+	NotBefore     time.Time `json:"notBefore,omitzero"` // of an estimate
+	NotAfter      time.Time `json:"notAfter,omitzero"`
+	Contradictory bool      `json:"contradictory,omitempty"` // clocks of servers contradict the order
+}
+
 func newEntry(cluster string, v *history.Version, about string, all []field.Change) *Entry {
 	return &Entry{
-		Cluster: cluster, Seq: v.Seq, ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt),
+		Cluster: cluster, Seq: v.Seq, Times: Times{ObservedAt: v.ObservedAt, OccurredAt: v.OccurredAt, Estimated: !v.ObservedAt.Equal(v.OccurredAt)},
 		Type: v.Type, Source: v.Source, Group: v.Stream.Group, Version: resource.VersionOnly(v.Version), Resource: v.Stream.Resource, Kind: v.Stream.Kind,
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, ResourceVersion: v.RV, Manager: v.Manager, Subresource: v.Subresource, ManagerEvidence: v.Evidence, ManagerHint: v.ManagerHint,
 		Changes: field.JSONOf(all), About: about, Shown: words.NotInSummary(v, field.Expanded(all)),
@@ -59,10 +64,10 @@ func newEntry(cluster string, v *history.Version, about string, all []field.Chan
 	}
 }
 
-// Happened sets the times of an estimated entry from the order of resource versions.
-func (e *Entry) Happened(span history.Span) {
-	if e.Estimated {
-		e.OccurredAt, e.NotBefore, e.NotAfter, e.Contradictory = span.Estimate, span.NotBefore, span.NotAfter, span.Contradictory
+// Happened sets estimated times from the order of resource versions.
+func (t *Times) Happened(span history.Span) {
+	if t.Estimated {
+		t.OccurredAt, t.NotBefore, t.NotAfter, t.Contradictory = span.Estimate, span.NotBefore, span.NotAfter, span.Contradictory
 	}
 }
 

@@ -126,7 +126,7 @@ func (w *writer) entry(ctx context.Context, e *story.Entry) error {
 	if shown == nil {
 		return nil
 	}
-	shown.Happened(e.Span)
+	shown.Times.Happened(e.Span)
 	due, err := w.breaks.Before(ctx, &e.Delta)
 	if err != nil {
 		return err
