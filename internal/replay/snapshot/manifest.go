@@ -21,23 +21,28 @@ import (
 
 // A Manifest describes a snapshot.
 type Manifest struct {
-	Cluster       string            `json:"cluster"`
-	ClusterUID    string            `json:"clusterUID"`
-	Instant       string            `json:"instant"`
-	Time          time.Time         `json:"time"`
-	Seq           int64             `json:"seq"`
-	RV            string            `json:"resourceVersion,omitempty"`
-	Namespace     string            `json:"namespace,omitempty"`
-	Notes         []string          `json:"notes,omitempty"`
-	Incomplete    []manifestStretch `json:"incomplete,omitempty"`
-	Damaged       []string          `json:"damaged,omitempty"`
-	Unwritten     []string          `json:"unwritten,omitempty"` // objects that YAML cannot represent, and why
-	Replaced      []string          `json:"replaced,omitempty"`  // notes about texts in which U+FFFD replaces parts that YAML cannot write
-	HashedSecrets int               `json:"hashedSecrets,omitempty"`
-	LeftOut       map[string]int    `json:"leftOut,omitempty"`
-	Objects       int               `json:"objects,omitempty"`
-	Resources     map[string]int    `json:"resources,omitempty"`
-	MadeBy        string            `json:"madeBy"`
+	Cluster    string            `json:"cluster"`
+	ClusterUID string            `json:"clusterUID"`
+	Instant    string            `json:"instant"`
+	Time       time.Time         `json:"time"`
+	Seq        int64             `json:"seq"`
+	RV         string            `json:"resourceVersion,omitempty"`
+	Namespace  string            `json:"namespace,omitempty"`
+	Notes      []string          `json:"notes,omitempty"`
+	Incomplete []manifestStretch `json:"incomplete,omitempty"`
+	Damaged    []string          `json:"damaged,omitempty"`
+	Unwritten  []string          `json:"unwritten,omitempty"` // objects that YAML cannot represent, and why
+	Replaced   []string          `json:"replaced,omitempty"`  // notes about texts in which U+FFFD replaces parts that YAML cannot write
+	Counts
+	MadeBy string `json:"madeBy"`
+}
+
+// Counts are the numbers of objects of a snapshot.
+type Counts struct {
+	HashedSecrets int            `json:"hashedSecrets,omitempty"`
+	LeftOut       map[string]int `json:"leftOut,omitempty"` // by the reason
+	Objects       int            `json:"objects,omitempty"`
+	Resources     map[string]int `json:"resources,omitempty"`
 }
 
 // A manifestStretch is a time range around the instant in which the record of a resource is not complete.
@@ -54,7 +59,7 @@ func newManifest(ctx context.Context, v *view.View, targets []resource.Target, n
 	cluster := v.Rec.Cluster()
 	m := &Manifest{
 		Cluster: cluster.Name, ClusterUID: cluster.UID, Instant: v.Point.Instant.String(), Time: v.Point.Time.UTC(), Seq: v.Point.Seq, RV: v.Point.RV,
-		Namespace: namespace, LeftOut: map[string]int{}, Resources: map[string]int{}, MadeBy: env.ProgramName + " " + version.String(),
+		Namespace: namespace, Counts: Counts{LeftOut: map[string]int{}, Resources: map[string]int{}}, MadeBy: env.ProgramName + " " + version.String(),
 	}
 	for _, n := range v.Point.Notes {
 		m.Notes = append(m.Notes, n.Text)
@@ -89,18 +94,18 @@ func (m *Manifest) text() ([]byte, error) {
 }
 
 // recount starts the count of written objects at zero.
-func (m *Manifest) recount() { m.Objects, m.Resources = 0, map[string]int{} }
+func (c *Counts) recount() { c.Objects, c.Resources = 0, map[string]int{} }
 
-func (m *Manifest) count(resource schema.GroupResource) {
-	m.Objects++
-	m.Resources[resource.String()]++
+func (c *Counts) count(resource schema.GroupResource) {
+	c.Objects++
+	c.Resources[resource.String()]++
 }
 
 // skipped returns the numbers of skipped objects with the reasons, for a person.
-func (m *Manifest) skipped() []string {
+func (c *Counts) skipped() []string {
 	var lines []string
-	for _, reason := range slices.Sorted(maps.Keys(m.LeftOut)) {
-		lines = append(lines, fmt.Sprintf("%d × %s", m.LeftOut[reason], reason))
+	for _, reason := range slices.Sorted(maps.Keys(c.LeftOut)) {
+		lines = append(lines, fmt.Sprintf("%d × %s", c.LeftOut[reason], reason))
 	}
 	return lines
 }
