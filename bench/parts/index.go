@@ -26,13 +26,13 @@ func Index(ctx context.Context, run *measure.Run, sizes Sizes) error {
 // The two indexers, as tables and as the benchmarks call them.
 var indexers = []struct{ name, benchmark string }{{"kuberewind", "ours"}, {"client-go", "client-go"}}
 
-func (s Sizes) pods() (arg, data string) {
-	return fmt.Sprintf("-pods=%d", s.Pods), measure.Number(float64(s.Pods)) + " Pods of 7 KB, five indices"
+func pods(count int) (arg, data string) {
+	return fmt.Sprintf("-pods=%d", count), measure.Number(float64(count)) + " Pods of 7 KB, five indices"
 }
 
 func build(m *micro, sizes Sizes) measure.Experiment {
 	const speed, held = "objects", "memory held"
-	arg, data := sizes.pods()
+	arg, data := pods(sizes.Pods)
 	e := measure.Experiment{
 		Name: "indexer-build", Title: "Indexer: made of JSON texts", Data: data,
 		Quantities: []measure.Quantity{{Name: speed, Unit: "a second"}, {Name: held, Unit: "bytes an object"}},
@@ -62,7 +62,7 @@ var reads = []struct{ name, benchmark string }{
 const longer = 5
 
 func read(m *micro, sizes Sizes, readers int) measure.Experiment {
-	arg, data := sizes.pods()
+	arg, data := pods(sizes.Pods)
 	name := fmt.Sprintf("indexer-read-%d", readers)
 	e := measure.Experiment{Name: name, Title: fmt.Sprintf("Indexer: reading, readers: %d", readers), Data: data}
 	for _, r := range reads {
