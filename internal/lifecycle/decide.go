@@ -110,13 +110,13 @@ const outlivedDetail = "objects may have outlived an earlier definition, and be 
 // Decide returns what to do. The rows of the table in the package's documentation are its cases, in the same order.
 func Decide(f Facts) Decision {
 	if f.Served {
-		return f.begin()
+		return begin(f)
 	}
-	return f.end()
+	return end(f)
 }
 
 // begin decides where the stream of a served resource begins.
-func (f Facts) begin() Decision {
+func begin(f Facts) Decision {
 	switch ended := f.New || f.Ended != ""; {
 	case f.Due != Reason{}:
 		return Decision{Do: List, Reason: f.Due}
@@ -127,7 +127,7 @@ func (f Facts) begin() Decision {
 		return Decision{Do: List, Reason: Reason{delta.CauseExpired, outlivedDetail}}
 	case ended && f.Objects == NotAsked:
 		return Decision{Do: Ask, At: delta.Later(f.Begins, f.Ended)}
-	case ended && f.Vacant && f.beginsFrom(f.Ended):
+	case ended && f.Vacant && beginsFrom(f, f.Ended):
 		return Decision{Do: Begin, At: f.Begins, Reason: Reason{Cause: delta.CauseExpired}}
 	case f.Ended != "":
 		return Decision{Do: Resume, At: f.Ended, Reason: Reason{Cause: delta.CauseFirstList}}
@@ -143,13 +143,13 @@ func (f Facts) begin() Decision {
 	case f.Position == "" && f.Unfinished != "":
 		return list(f.Unfinished)
 	}
-	return f.goOn()
+	return goOn(f)
 }
 
 // goOn decides for a stream without a due list.
-func (f Facts) goOn() Decision {
+func goOn(f Facts) Decision {
 	before := f.Begins != "" && f.Run == NoRun && !f.Spooled && f.Recorded != "" && f.Vacant
-	concluded := f.Run == Concluded && f.Vacant && f.Position != "" && f.beginsFrom(f.Position)
+	concluded := f.Run == Concluded && f.Vacant && f.Position != "" && beginsFrom(f, f.Position)
 	spooled := f.Run == NoRun && f.Spooled && delta.Precedes(f.Position, f.Begins)
 	switch {
 	case before && f.Earlier == NotLookedUp:
@@ -162,7 +162,7 @@ func (f Facts) goOn() Decision {
 		return Decision{Do: Ask, At: f.Begins}
 	case f.Run == NoRun && f.Empty && f.Position != "":
 		return Decision{Do: Begin, At: f.Position, Reason: Reason{Cause: delta.CauseFirstList}}
-	case concluded, before && f.Earlier == Whole && f.beginsFrom(f.Position):
+	case concluded, before && f.Earlier == Whole && beginsFrom(f, f.Position):
 		return Decision{Do: Begin, At: f.Begins, Reason: Reason{Cause: delta.CauseExpired}}
 	case f.Position != "":
 		return Decision{Do: Resume, At: f.Position, Reason: Reason{Cause: delta.CauseFirstList}}
@@ -171,8 +171,8 @@ func (f Facts) goOn() Decision {
 }
 
 // end decides how the stream of a resource that is gone ends.
-func (f Facts) end() Decision {
-	next := f.resumed()
+func end(f Facts) Decision {
+	next := resumed(f)
 	from, known := next.At, f.Defined && f.Ends != "" && next.Cause != delta.CauseHistoryReversed
 	switch {
 	case f.Ended != "" && (f.Ends == "" || f.Ends == f.Ended):
@@ -190,13 +190,13 @@ func (f Facts) end() Decision {
 }
 
 // resumed returns where the stream would go on if the resource were served again, without a new definition.
-func (f Facts) resumed() Decision {
+func resumed(f Facts) Decision {
 	f.Served, f.New, f.Begins, f.Objects = true, false, "", None
-	return f.begin()
+	return begin(f)
 }
 
 // beginsFrom reports whether the present definition begins at a version or later.
-func (f Facts) beginsFrom(version string) bool {
+func beginsFrom(f Facts, version string) bool {
 	return f.Begins != "" && !delta.Precedes(f.Begins, version)
 }
 
