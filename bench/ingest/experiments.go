@@ -250,17 +250,17 @@ func (o *Outcome) values() measure.Values {
 	// One checkpoint is made in each interval, and one sweep in each day of the data's own clock.
 	point := func(cost int64) float64 { return float64(cost) / float64(checkpoint.Interval(int64(o.Live))) }
 	sweeps := o.Span.Seconds() / day.Seconds()
-	sweep := o.Sweep.Rows.total() + o.Sweep.Other.total()
+	sweep := o.Upkeep.Sweep.Rows.total() + o.Upkeep.Sweep.Other.total()
 	v := measure.Values{
 		speed: n / o.Took.Seconds(), cpuOwn: cpu(o.Process), cpuServer: cpu(o.Postgres - o.Pointing), cpuData: cpu(o.Serving), memory: float64(o.Peak) / (1 << 20),
 		heap: each(rows.Heap + other.Heap), toast: each(rows.Toast + other.Toast),
 		ofAdded: each(o.Stored["ADDED"]), ofUpdated: each(o.Stored["MODIFIED"]), ofDeleted: each(o.Stored["DELETED"]), index: each(rows.Index + other.Index), loggedRun: each(o.After.WAL - o.Before.WAL),
-		sweeping: sweeps * each(sweep), pointing: point(o.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Swept, 1)),
-		cpuUpkeep: sweeps*cpu(o.SweepCPU) + point(o.CheckpointCPU.Microseconds()),
+		sweeping: sweeps * each(sweep), pointing: point(o.Upkeep.Checkpoint.Checkpoints.total()), swept: float64(sweep) / float64(max(o.Upkeep.Swept, 1)),
+		cpuUpkeep: sweeps*cpu(o.Upkeep.SweepCPU) + point(o.Upkeep.CheckpointCPU.Microseconds()),
 	}
 	v[cpuAll] = v[cpuOwn] + v[cpuServer] + v[cpuUpkeep]
 	v[disk] = v[heap] + v[toast] + v[index] + v[sweeping] + v[pointing]
-	v[logged] = v[loggedRun] + sweeps*each(o.Sweep.WAL) + point(o.Checkpoint.WAL)
+	v[logged] = v[loggedRun] + sweeps*each(o.Upkeep.Sweep.WAL) + point(o.Upkeep.Checkpoint.WAL)
 	return v
 }
 

@@ -60,10 +60,10 @@ func TestEachWayHasEachEventOnRecord(t *testing.T) {
 				require.InDelta(t, events, out.values()[speed]*out.Took.Seconds(), 0.001)
 				require.Positive(t, out.After.Rows.minus(out.Before.Rows).Heap)
 				require.Greater(t, out.After.WAL, out.Before.WAL)
-				require.Equal(t, w == recorder, out.Sweep.Rows.Heap > 0)
-				require.Equal(t, w == recorder, out.Checkpoint.Checkpoints.Toast > 0)
+				require.Equal(t, w == recorder, out.Upkeep.Sweep.Rows.Heap > 0)
+				require.Equal(t, w == recorder, out.Upkeep.Checkpoint.Checkpoints.Toast > 0)
 				require.Equal(t, w == recorder, out.values()[cpuUpkeep] > 0)
-				require.Equal(t, w == recorder, out.Merged == held, "the checkpoint that is weighed is merged of one before and of what was held back: %d", out.Merged)
+				require.Equal(t, w == recorder, out.Upkeep.Merged == held, "the checkpoint that is weighed is merged of one before and of what was held back: %d", out.Upkeep.Merged)
 				for _, name := range []string{speed, disk, logged, memory, ofAdded, ofUpdated, ofDeleted} {
 					require.Positive(t, out.values()[name], name)
 				}
@@ -130,8 +130,8 @@ func TestEventsThatShareAResourceVersionAreNotDivided(t *testing.T) {
 }
 
 func TestASweepIsChargedOnceInEachDayOfTheData(t *testing.T) {
-	o := Outcome{Events: 1000, Took: time.Second, Span: 6 * time.Hour, Swept: 40, SweepCPU: 8 * time.Millisecond}
-	o.Sweep.Rows.Heap, o.Sweep.WAL = 80_000, 100_000
+	o := Outcome{Events: 1000, Took: time.Second, Span: 6 * time.Hour, Upkeep: Upkeep{Swept: 40, SweepCPU: 8 * time.Millisecond}}
+	o.Upkeep.Sweep.Rows.Heap, o.Upkeep.Sweep.WAL = 80_000, 100_000
 	v := o.values()
 	require.InDelta(t, 20, v[sweeping], 0.001)
 	require.InDelta(t, 20, v[disk], 0.001)
@@ -147,9 +147,9 @@ func TestACheckpointIsChargedOnceInEachInterval(t *testing.T) {
 	for _, events := range []int{1000, 1_000_000} {
 		micros := func(each int, n int) time.Duration { return time.Duration(each*n) * time.Microsecond }
 		o := Outcome{
-			Events: events, Live: live, Took: time.Second, Postgres: micros(7, events), Pointing: micros(3, events), CheckpointCPU: micros(2, int(interval)),
+			Events: events, Live: live, Took: time.Second, Postgres: micros(7, events), Pointing: micros(3, events), Upkeep: Upkeep{CheckpointCPU: micros(2, int(interval))},
 		}
-		o.Checkpoint.Checkpoints.Toast = 5 * interval
+		o.Upkeep.Checkpoint.Checkpoints.Toast = 5 * interval
 		v := o.values()
 		require.InDelta(t, 4, v[cpuServer], 0.001, "without the recorder's own checkpoints")
 		require.InDelta(t, 2, v[cpuUpkeep], 0.001, "of %d events as of others", events)

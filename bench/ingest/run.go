@@ -64,7 +64,11 @@ type Outcome struct {
 	Peak      int64            // resident memory of the one under test, from its start on
 	Live      int              // in the first lists
 	Span      time.Duration    // what the events took in the cluster that they are of
-	// The share of a sweep of the next day, and of one checkpoint, made from the previous one and the deltas since.
+	Upkeep    Upkeep
+}
+
+// Upkeep is the share of a sweep of the next day, and of one checkpoint, made from the previous one and the deltas since.
+type Upkeep struct {
 	Sweep, Checkpoint Spaces
 	// Their CPU time, with PostgreSQL's.
 	SweepCPU, CheckpointCPU time.Duration

@@ -48,7 +48,7 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if _, err := db.Exec(ctx, "VACUUM"); err != nil {
 		return fmt.Errorf("vacuum: %w", err)
 	}
-	if err := r.timed(&r.out.CheckpointCPU, func() error { return r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}) }); err != nil {
+	if err := r.timed(&r.out.Upkeep.CheckpointCPU, func() error { return r.checkpointed(ctx, db, history.Cluster{Number: number, Name: cfg.ClusterName}) }); err != nil {
 		return err
 	}
 	sink, err := postgres.Open(ctx, cfg)
@@ -64,11 +64,11 @@ func (r *run) swept(ctx context.Context, db *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
-	if err := r.timed(&r.out.SweepCPU, func() (err error) { r.out.Swept, err = resyncAll(ctx, sink, dormant, cfg.Now()); return err }); err != nil {
+	if err := r.timed(&r.out.Upkeep.SweepCPU, func() (err error) { r.out.Upkeep.Swept, err = resyncAll(ctx, sink, dormant, cfg.Now()); return err }); err != nil {
 		return err
 	}
-	r.out.Sweep, err = spacesOf(ctx, db)
-	s := &r.out.Sweep
+	r.out.Upkeep.Sweep, err = spacesOf(ctx, db)
+	s := &r.out.Upkeep.Sweep
 	s.Rows, s.Other, s.WAL = s.Rows.minus(before.Rows), s.Other.minus(before.Other), s.WAL-before.WAL
 	return err
 }
@@ -119,11 +119,11 @@ func (r *run) checkpointed(ctx context.Context, db *pgx.Conn, cluster history.Cl
 	if err != nil {
 		return err
 	}
-	if r.out.Merged = made.Seq - newest; r.out.Merged < int64(r.bench.held) {
-		return fmt.Errorf("the recorder has made a checkpoint at seq %d by itself: %d deltas after it are too few to weigh the next one, which is to have %d", newest, r.out.Merged, r.bench.held)
+	if r.out.Upkeep.Merged = made.Seq - newest; r.out.Upkeep.Merged < int64(r.bench.held) {
+		return fmt.Errorf("the recorder has made a checkpoint at seq %d by itself: %d deltas after it are too few to weigh the next one, which is to have %d", newest, r.out.Upkeep.Merged, r.bench.held)
 	}
 	after, err := spacesOf(ctx, db)
-	r.out.Checkpoint = Spaces{Checkpoints: after.Checkpoints.minus(before.Checkpoints), WAL: after.WAL - before.WAL}
+	r.out.Upkeep.Checkpoint = Spaces{Checkpoints: after.Checkpoints.minus(before.Checkpoints), WAL: after.WAL - before.WAL}
 	return err
 }
 
