@@ -51,7 +51,7 @@ func (r *Reporter) WatchQueue(q *deltafifo.Queue) {
 
 // Hooks returns functions that report what the sink does.
 func (r *Reporter) Hooks() postgres.Hooks {
-	m := r.Metrics
+	m := r.Metrics.Sink
 	return postgres.Hooks{
 		Committed: func(s postgres.CommitStats) {
 			m.Rows.Add(float64(s.Rows))
@@ -95,7 +95,7 @@ func (r *Reporter) Discovered(_ context.Context, d *kube.Discovery) {
 func (r *Reporter) gapChanged(g postgres.GapChange) {
 	r.Notices.Gap(&g)
 	if g.Closed {
-		r.Metrics.Gaps.WithLabelValues(g.Group, g.Resource, string(g.Cause), string(g.Outcome)).Inc()
+		r.Metrics.Streams.Gaps.WithLabelValues(g.Group, g.Resource, string(g.Cause), string(g.Outcome)).Inc()
 	}
 	log := r.Log.With("group", g.Group, "resource", g.Resource, "cause", g.Cause)
 	if g.FromRV != "" {

@@ -28,26 +28,26 @@ func newCounters(m *telemetry.Metrics, gr schema.GroupResource) counters {
 	c := counters{
 		deltas: map[delta.Type]prometheus.Counter{},
 		relists: func(cause delta.Cause) prometheus.Counter {
-			return m.Relists.WithLabelValues(gr.Group, gr.Resource, string(cause))
+			return m.Streams.Relists.WithLabelValues(gr.Group, gr.Resource, string(cause))
 		},
 		recovered: func(done reflector.Recovery) {
 			outcome := "partial"
 			if done.Complete {
 				outcome = "complete"
 			}
-			m.Recoveries.WithLabelValues(gr.Group, gr.Resource, outcome).Inc()
-			m.RecoveryRequests.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Requests))
-			m.RecoveredVersions.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Versions))
+			m.Streams.Recoveries.WithLabelValues(gr.Group, gr.Resource, outcome).Inc()
+			m.Streams.RecoveryRequests.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Requests))
+			m.Streams.RecoveredVersions.WithLabelValues(gr.Group, gr.Resource).Add(float64(done.Versions))
 		},
-		watches: m.Watches.WithLabelValues(labels...),
+		watches: m.Streams.Watches.WithLabelValues(labels...),
 
-		undecodable: m.Undecodable.WithLabelValues(labels...),
-		up:          m.StreamUp.WithLabelValues(labels...),
-		position:    m.Position.WithLabelValues(labels...),
-		seen:        m.LastRecorded.WithLabelValues(labels...),
+		undecodable: m.Streams.Undecodable.WithLabelValues(labels...),
+		up:          m.Streams.Up.WithLabelValues(labels...),
+		position:    m.Streams.Position.WithLabelValues(labels...),
+		seen:        m.Streams.LastRecorded.WithLabelValues(labels...),
 	}
 	for _, t := range []delta.Type{delta.Added, delta.Updated, delta.Deleted, delta.Sync} {
-		c.deltas[t] = m.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
+		c.deltas[t] = m.Streams.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
 	}
 	return c
 }
@@ -60,7 +60,7 @@ func Committed(m *telemetry.Metrics, entries []deltafifo.Entry) {
 		counters := &e.Stream.(*Stream).counters
 		if e.Delta.Type != "" {
 			counters.deltas[e.Delta.Type].Inc()
-			m.Lag.Observe(now.Sub(e.Observed).Seconds())
+			m.Sink.Lag.Observe(now.Sub(e.Observed).Seconds())
 		}
 		if rv, err := strconv.ParseFloat(e.Position, 64); err == nil {
 			counters.position.Set(rv)
