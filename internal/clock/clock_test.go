@@ -218,7 +218,7 @@ func (s *timed) start(off time.Duration) {
 		s.sink.Close()
 	}
 	s.watch = &wristwatch{set: time.Now().Add(off)}
-	db, err := database.Open(s.Context(), config.Config{Database: s.url}, slog.New(slog.DiscardHandler))
+	db, err := database.Open(s.Context(), config.Config{Storage: config.Storage{Database: s.url}}, slog.New(slog.DiscardHandler))
 	require.NoError(s, err)
 	now, record, err := db.Clocks(s.Context(), "uid")
 	require.NoError(s, err)

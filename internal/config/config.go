@@ -29,22 +29,42 @@ const (
 	ElectDatabase = "database"
 )
 
-// Config holds all settings. Its field tags are the keys of the flags and of the file. The variables of the environment are the same keys
-// in upper case, with underscores and the prefix RECORDER_.
+// Config holds all settings, by what they are about. The field tags are the keys of the flags and of the file. The variables of the
+// environment are the same keys in upper case, with underscores and the prefix RECORDER_.
 type Config struct {
+	Cluster   `mapstructure:",squash"`
+	Storage   `mapstructure:",squash"`
+	Election  `mapstructure:",squash"`
+	Rules     `mapstructure:",squash"`
+	Redaction `mapstructure:",squash"`
+	Queue     `mapstructure:",squash"`
+	Pace      `mapstructure:",squash"`
+	Output    `mapstructure:",squash"`
+}
+
+// Cluster is the recorded cluster.
+type Cluster struct {
 	// Kubeconfig and Context choose the cluster as in other client-go programs; both may be empty.
 	Kubeconfig string `mapstructure:"kubeconfig"`
 	Context    string `mapstructure:"context"`
 	// ClusterName is the name of the cluster in SQL; empty means the name in the kubeconfig.
 	ClusterName string `mapstructure:"cluster-name"`
+	// EventNamespace is the namespace of the recorder's own Events; empty means the namespace of the Pod, or no Events outside a cluster.
+	EventNamespace string `mapstructure:"event-namespace"`
+}
 
+// Storage is where the record is.
+type Storage struct {
 	// Database is a PostgreSQL URL or DSN, or Embedded.
 	Database string `mapstructure:"database"`
 	// DataDir holds the embedded database, the redaction key and the spool.
 	DataDir string `mapstructure:"data-dir"`
 	// Migrate brings an older schema up to date when the recorder starts.
 	Migrate bool `mapstructure:"migrate"`
+}
 
+// Election is about several recorders of one cluster, one of which records.
+type Election struct {
 	// LeaderElect is how recorders of one cluster elect the one that records: ElectAuto, ElectLease or ElectDatabase.
 	LeaderElect string `mapstructure:"leader-elect"`
 	// LeaseNamespace and LeaseName name the Lease; an empty namespace means the namespace of the Pod.
@@ -52,20 +72,27 @@ type Config struct {
 	LeaseName      string `mapstructure:"lease-name"`
 	// LeaseDuration is how long a leader may be silent before another recorder takes over.
 	LeaseDuration time.Duration `mapstructure:"lease-duration"`
-	// EventNamespace is the namespace of the recorder's own Events; empty means the namespace of the Pod, or no Events outside a cluster.
-	EventNamespace string `mapstructure:"event-namespace"`
+}
 
+// Rules choose what is recorded.
+type Rules struct {
 	// Include and Exclude are filter rules; see package filter.
 	Include []string `mapstructure:"include"`
 	Exclude []string `mapstructure:"exclude"`
+}
 
+// Redaction is which values are replaced by hashes.
+type Redaction struct {
 	// SecretValues is "hash" or "record".
 	SecretValues string `mapstructure:"secret-values"`
 	// Redact lists further paths whose values are hashed; see redact.ParsePath.
 	Redact []string `mapstructure:"redact"`
 	// RedactionKeyFile holds the key of the hashes; empty means DataDir/redaction.key. A missing file is made.
 	RedactionKeyFile string `mapstructure:"redaction-key-file"`
+}
 
+// Queue is where deltas wait for the database, in memory and on disk.
+type Queue struct {
 	// QueueSize bounds the deltas that wait for the database in memory, as a Kubernetes quantity of bytes.
 	QueueSize string `mapstructure:"queue-size"`
 	// SpoolSize bounds the deltas that wait for the database on disk, as a Kubernetes quantity of bytes. Deltas go there if the queue
@@ -73,6 +100,10 @@ type Config struct {
 	SpoolSize string `mapstructure:"spool-size"`
 	// SpoolDir is the directory of the spools; empty means DataDir/spool.
 	SpoolDir string `mapstructure:"spool-dir"`
+}
+
+// Pace is how much the recorder does at once, and how often.
+type Pace struct {
 	// BatchRows is the maximum number of deltas in one transaction.
 	BatchRows int `mapstructure:"batch-rows"`
 	// Linger is how long a batch waits for more deltas.
@@ -83,7 +114,10 @@ type Config struct {
 	CheckpointEvery int `mapstructure:"checkpoint-every"`
 	// DrainTimeout bounds the writing of queued deltas after SIGTERM.
 	DrainTimeout time.Duration `mapstructure:"drain-timeout"`
+}
 
+// Output is what the recorder shows of itself.
+type Output struct {
 	// Listen is the address of /metrics, /healthz and /readyz; empty means none.
 	Listen string `mapstructure:"listen"`
 	// LogFormat is "text" or "json"; LogLevel is "debug", "info", "warn" or "error".
@@ -94,28 +128,30 @@ type Config struct {
 // Default is the configuration of a recorder without settings.
 func Default() Config {
 	return Config{
-		Database:    Embedded,
-		DataDir:     defaultDataDir(),
-		Migrate:     true,
-		LeaderElect: ElectAuto,
-		LeaseName:   "kuberewind-recorder",
-		// The slowest takeover then takes less than 15 s: by a Lease, from a leader that was stopped in a transaction.
-		LeaseDuration: 6 * time.Second,
-		SecretValues:  string(redact.Hash),
-		// 256 MiB holds thousands of deltas/s while the database is away for some seconds.
-		QueueSize: "256Mi",
-		// Enough for at least ten minutes of a busy cluster.
-		SpoolSize: "10Gi",
-		// Beyond 2,000 rows, a COPY is no faster and only adds latency.
-		BatchRows: 2000,
-		Linger:    10 * time.Millisecond,
-		// Few lists at a time, so that the recorder does not slow down the API server.
-		ListConcurrency: 4,
-		// Kubernetes kills a Pod 30 s after SIGTERM.
-		DrainTimeout: 25 * time.Second,
-		Listen:       "127.0.0.1:9464",
-		LogFormat:    "text",
-		LogLevel:     "info",
+		Storage: Storage{Database: Embedded, DataDir: defaultDataDir(), Migrate: true},
+		Election: Election{
+			LeaderElect: ElectAuto,
+			LeaseName:   "kuberewind-recorder",
+			// The slowest takeover then takes less than 15 s: by a Lease, from a leader that was stopped in a transaction.
+			LeaseDuration: 6 * time.Second,
+		},
+		Redaction: Redaction{SecretValues: string(redact.Hash)},
+		Queue: Queue{
+			// 256 MiB holds thousands of deltas/s while the database is away for some seconds.
+			QueueSize: "256Mi",
+			// Enough for at least ten minutes of a busy cluster.
+			SpoolSize: "10Gi",
+		},
+		Pace: Pace{
+			// Beyond 2,000 rows, a COPY is no faster and only adds latency.
+			BatchRows: 2000,
+			Linger:    10 * time.Millisecond,
+			// Few lists at a time, so that the recorder does not slow down the API server.
+			ListConcurrency: 4,
+			// Kubernetes kills a Pod 30 s after SIGTERM.
+			DrainTimeout: 25 * time.Second,
+		},
+		Output: Output{Listen: "127.0.0.1:9464", LogFormat: "text", LogLevel: "info"},
 	}
 }
 
@@ -137,31 +173,31 @@ func defaultDataDir() string {
 const maxBytes = math.MaxInt64
 
 // QueueBytes returns QueueSize in bytes.
-func (c Config) QueueBytes() (int64, error) {
-	quantity, err := resource.ParseQuantity(c.QueueSize)
+func (q Queue) QueueBytes() (int64, error) {
+	quantity, err := resource.ParseQuantity(q.QueueSize)
 	if err != nil {
-		return 0, fmt.Errorf("queue-size %q is not a quantity of bytes such as 256Mi: %w", c.QueueSize, err)
+		return 0, fmt.Errorf("queue-size %q is not a quantity of bytes such as 256Mi: %w", q.QueueSize, err)
 	}
 	if quantity.CmpInt64(maxBytes) > 0 {
-		return 0, fmt.Errorf("queue-size %q is beyond its maximum of %d", c.QueueSize, int64(maxBytes))
+		return 0, fmt.Errorf("queue-size %q is beyond its maximum of %d", q.QueueSize, int64(maxBytes))
 	}
 	if quantity.Value() < 1<<20 {
-		return 0, fmt.Errorf("queue-size %q is below its minimum of 1Mi", c.QueueSize)
+		return 0, fmt.Errorf("queue-size %q is below its minimum of 1Mi", q.QueueSize)
 	}
 	return quantity.Value(), nil
 }
 
 // SpoolBytes returns SpoolSize in bytes.
-func (c Config) SpoolBytes() (int64, error) {
-	quantity, err := resource.ParseQuantity(c.SpoolSize)
+func (q Queue) SpoolBytes() (int64, error) {
+	quantity, err := resource.ParseQuantity(q.SpoolSize)
 	if err != nil {
-		return 0, fmt.Errorf("spool-size %q is not a quantity of bytes such as 10Gi: %w", c.SpoolSize, err)
+		return 0, fmt.Errorf("spool-size %q is not a quantity of bytes such as 10Gi: %w", q.SpoolSize, err)
 	}
 	if quantity.CmpInt64(maxBytes) > 0 {
-		return 0, fmt.Errorf("spool-size %q is beyond its maximum of %d", c.SpoolSize, int64(maxBytes))
+		return 0, fmt.Errorf("spool-size %q is beyond its maximum of %d", q.SpoolSize, int64(maxBytes))
 	}
 	if n := quantity.Value(); n != 0 && n < 1<<20 {
-		return 0, fmt.Errorf("spool-size %q is neither 0 nor at least 1Mi", c.SpoolSize)
+		return 0, fmt.Errorf("spool-size %q is neither 0 nor at least 1Mi", q.SpoolSize)
 	}
 	return quantity.Value(), nil
 }
@@ -175,10 +211,10 @@ func (c Config) Spool() string {
 }
 
 // Level returns LogLevel as a level of slog.
-func (c Config) Level() (slog.Level, error) {
+func (o Output) Level() (slog.Level, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return 0, fmt.Errorf("log-level %q is none of debug, info, warn, error", c.LogLevel)
+	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		return 0, fmt.Errorf("log-level %q is none of debug, info, warn, error", o.LogLevel)
 	}
 	return level, nil
 }
@@ -192,7 +228,7 @@ func (c Config) KeyFile() string {
 }
 
 // Filter returns the filter of the rules in Include and Exclude.
-func (c Config) Filter() (*filter.Filter, error) { return filter.New(c.Include, c.Exclude) }
+func (r Rules) Filter() (*filter.Filter, error) { return filter.New(r.Include, r.Exclude) }
 
 // Validate returns all invalid values in one error.
 func (c Config) Validate() error {

@@ -42,12 +42,15 @@ func (c Config) Masked() Config {
 func (c Config) Settings() map[string]any {
 	settings := map[string]any{}
 	v := reflect.ValueOf(c)
-	for i := range v.NumField() {
-		value := v.Field(i).Interface()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if field.Anonymous {
+			continue // its fields follow
+		}
+		value := v.FieldByIndex(field.Index).Interface()
 		if d, ok := value.(time.Duration); ok {
 			value = d.String()
 		}
-		settings[v.Type().Field(i).Tag.Get("mapstructure")] = value
+		settings[field.Tag.Get("mapstructure")] = value
 	}
 	return settings
 }

@@ -44,9 +44,9 @@ func (s *swept) recorder() *Recorder {
 
 func (s *swept) newRecorder() *Recorder {
 	s.T.Helper()
-	r := newRecorder(config.Config{ListConcurrency: 1, CheckpointEvery: 1}, s.log)
+	r := newRecorder(config.Config{Pace: config.Pace{ListConcurrency: 1, CheckpointEvery: 1}}, s.log)
 	var err error
-	r.env.database, err = database.Open(s.T.Context(), config.Config{Database: s.Config.URL}, s.log)
+	r.env.database, err = database.Open(s.T.Context(), config.Config{Storage: config.Storage{Database: s.Config.URL}}, s.log)
 	require.NoError(s.T, err)
 	r.env.cluster = &cluster.Cluster{Name: s.Config.ClusterName}
 	r.sink, r.queue, r.streams, r.clock = s.Sink, s.Queue, s.Streams, s.Clock

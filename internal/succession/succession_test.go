@@ -43,7 +43,8 @@ func TestElectMakesAMissingSchemaAndMissingRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
 			cfg := config.Config{
-				Database: pgtest.New(t, setup).URL(), DataDir: t.TempDir(), Migrate: true, LeaderElect: config.ElectDatabase, LeaseDuration: election.MinTerm,
+				Storage:  config.Storage{Database: pgtest.New(t, setup).URL(), DataDir: t.TempDir(), Migrate: true},
+				Election: config.Election{LeaderElect: config.ElectDatabase, LeaseDuration: election.MinTerm},
 			}
 			db, err := database.Open(t.Context(), cfg, log)
 			require.NoError(t, err)

@@ -46,7 +46,7 @@ type place struct {
 }
 
 func (s *Settings) place(log *slog.Logger) *place {
-	return &place{config: config.Config{Database: s.Database, DataDir: s.DataDir}, cluster: s.Cluster, log: log}
+	return &place{config: config.Config{Storage: config.Storage{Database: s.Database, DataDir: s.DataDir}}, cluster: s.Cluster, log: log}
 }
 
 func (p *place) open(ctx context.Context) (*Record, error) {
