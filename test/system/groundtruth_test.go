@@ -34,9 +34,14 @@ type world struct {
 	database string
 	dataDir  string
 	db       *pgx.Conn
-	oracle   *oracle
 	// extra are arguments of recorders that are started from now on.
 	extra []string
+}
+
+// groundTruth is what etcd and an API server hold, to compare the record of a world with.
+type groundTruth struct {
+	world  *world
+	oracle *oracle
 	// fromCheckpoint is how many rebuilds began with a checkpoint.
 	fromCheckpoint int
 }
@@ -122,8 +127,8 @@ func (w *world) workload(t *testing.T, writes int) *workload {
 func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T) {
 	t.Parallel()
 	w, recorder := recorded(t)
-	w.begin(t)
-	before := w.quietMoment(t)
+	truth := newGroundTruth(t, w)
+	before := truth.quietMoment(t)
 	started := time.Now()
 	load := w.workload(t, *writes)
 	var g errgroup.Group
@@ -133,16 +138,16 @@ func TestEveryRevisionIsRecordedExactlyOnceAndFoldsToWhatWasServed(t *testing.T)
 	require.NoError(t, g.Wait())
 	t.Logf("%d writes in %s", *writes, time.Since(started).Round(time.Millisecond))
 	w.awaitExpiry(t)
-	after := w.quietMoment(t)
-	w.compare(t)
-	w.requireRebuilds(t, before, after)
+	after := truth.quietMoment(t)
+	truth.compare(t)
+	truth.requireRebuilds(t, before, after)
 	recorder.Terminate(t)
 }
 
 func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *testing.T) {
 	t.Parallel()
 	w, recorder := recorded(t)
-	w.begin(t)
+	truth := newGroundTruth(t, w)
 	before := len(w.lists(t))
 
 	load := w.workload(t, *writes)
@@ -167,7 +172,7 @@ func TestARecorderThatIsStoppedAndKilledMissesNothingAndListsNothingAgain(t *tes
 	require.NoError(t, g.Wait())
 	t.Logf("the recorder was started %d times", starts)
 	w.awaitExpiry(t)
-	w.compare(t)
+	truth.compare(t)
 	w.requireNoRelist(t, before)
 	recorder.Terminate(t)
 }
@@ -179,23 +184,24 @@ func (w *world) awaitExpiry(t *testing.T) {
 		GROUP BY resource_version HAVING count(*) > 1 LIMIT 1`)
 }
 
-// begin notes from where on everything is expected: what the oracle's API server writes as it starts, too.
-func (w *world) begin(t *testing.T) {
+// newGroundTruth expects everything that is written from now on: what the oracle's API server writes as it starts, too.
+func newGroundTruth(t *testing.T, w *world) *groundTruth {
 	t.Helper()
 	from, err := w.plane.Etcd.Revision(t.Context())
 	require.NoError(t, err)
-	w.oracle = newOracle(t, w.plane)
-	w.oracle.from = from
+	g := &groundTruth{world: w, oracle: newOracle(t, w.plane)}
+	g.oracle.from = from
+	return g
 }
 
 // compare waits until the record has come to etcd's present revision, and compares all of it.
-func (w *world) compare(t *testing.T) {
+func (g *groundTruth) compare(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	var err error
-	w.oracle.to, err = w.plane.Etcd.Revision(ctx)
+	g.oracle.to, err = g.world.plane.Etcd.Revision(ctx)
 	require.NoError(t, err)
-	expected, err := w.oracle.writes(ctx)
+	expected, err := g.oracle.writes(ctx)
 	require.NoError(t, err)
 	total := 0
 	for _, n := range expected {
@@ -205,41 +211,41 @@ func (w *world) compare(t *testing.T) {
 	// However much there is to catch up on, it has to go on.
 	for n := -1; n < total; {
 		before := n
-		eventually(ctx, t, fmt.Sprintf("more than %d of the %d rows between revisions %d and %d", before, total, w.oracle.from, w.oracle.to), func() bool {
-			n = w.countRows(t)
+		eventually(ctx, t, fmt.Sprintf("more than %d of the %d rows between revisions %d and %d", before, total, g.oracle.from, g.oracle.to), func() bool {
+			n = g.countRows(t)
 			return n > before
 		})
 	}
 	t.Logf("the record was complete %s after the last write", time.Since(waited).Round(time.Millisecond))
-	record := readRecord(ctx, t, w.db)
-	w.compareWrites(t, record, expected)
-	w.compareServed(t, record, total)
-	w.compareFirstLists(t, record)
-	w.requireNoGap(t)
-	w.requireNoSecret(t)
+	record := readRecord(ctx, t, g.world.db)
+	g.compareWrites(t, record, expected)
+	g.compareServed(t, record, total)
+	g.compareFirstLists(t, record)
+	g.requireNoGap(t)
+	g.requireNoSecret(t)
 }
 
-func (w *world) countRows(t *testing.T) (n int) {
+func (g *groundTruth) countRows(t *testing.T) (n int) {
 	t.Helper()
-	err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas WHERE resource_version::numeric BETWEEN $1 AND $2 AND source = 'watch'`,
-		w.oracle.from+1, w.oracle.to).Scan(&n)
+	err := g.world.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas WHERE resource_version::numeric BETWEEN $1 AND $2 AND source = 'watch'`,
+		g.oracle.from+1, g.oracle.to).Scan(&n)
 	require.NoError(t, err)
 	return n
 }
 
 // expectedNow says whether the oracle knows a row.
-func (w *world) expectedNow(x *row) bool {
+func (g *groundTruth) expectedNow(x *row) bool {
 	rev, err := strconv.ParseInt(x.meta.ResourceVersion, 10, 64)
-	return err == nil && rev > w.oracle.from && rev <= w.oracle.to
+	return err == nil && rev > g.oracle.from && rev <= g.oracle.to
 }
 
 // compareWrites: every write of etcd is one row, of its type, and nothing else is.
-func (w *world) compareWrites(t *testing.T, record []row, expected map[write]int) {
+func (g *groundTruth) compareWrites(t *testing.T, record []row, expected map[write]int) {
 	t.Helper()
 	found := map[write]int{}
 	for i := range record {
 		x := &record[i]
-		if !w.expectedNow(x) {
+		if !g.expectedNow(x) {
 			continue
 		}
 		require.Equal(t, "watch", x.source, "seq %d of %s %+v", x.seq, x.stream.resource, x.meta)
@@ -261,7 +267,7 @@ func sum(counts map[write]int) (total int) {
 }
 
 // compareServed: each row folds to what the server served at its revision.
-func (w *world) compareServed(t *testing.T, record []row, written int) {
+func (g *groundTruth) compareServed(t *testing.T, record []row, written int) {
 	t.Helper()
 	rows := map[streamName][]*row{}
 	var streams []streamName
@@ -270,19 +276,19 @@ func (w *world) compareServed(t *testing.T, record []row, written int) {
 		if _, known := rows[x.stream]; !known {
 			streams = append(streams, x.stream)
 		}
-		if w.expectedNow(x) {
+		if g.expectedNow(x) {
 			rows[x.stream] = append(rows[x.stream], x)
 		} else if _, known := rows[x.stream]; !known {
 			rows[x.stream] = nil
 		}
 	}
-	served, err := w.oracle.served(t.Context(), streams, written)
+	served, err := g.oracle.served(t.Context(), streams, written)
 	require.NoError(t, err)
 	compared := 0
 	for _, s := range streams {
 		require.Len(t, rows[s], len(served[s]), "versions of %s", s.path())
 		for i, v := range served[s] {
-			w.compareVersion(t, s, rows[s], i, v)
+			compareVersion(t, s, rows[s], i, v)
 			compared++
 		}
 	}
@@ -290,7 +296,7 @@ func (w *world) compareServed(t *testing.T, record []row, written int) {
 }
 
 // compareVersion: the rows of a stream stand in the order served; versions of one revision may change places.
-func (w *world) compareVersion(t *testing.T, s streamName, rows []*row, i int, v version) {
+func compareVersion(t *testing.T, s streamName, rows []*row, i int, v version) {
 	t.Helper()
 	x := rows[i]
 	for j := i + 1; x.meta.UID != v.UID && j < len(rows) && rows[j].meta.ResourceVersion == v.ResourceVersion; j++ {
@@ -299,11 +305,11 @@ func (w *world) compareVersion(t *testing.T, s streamName, rows []*row, i int, v
 	}
 	require.Equal(t, v.meta, x.meta, "seq %d of %s", x.seq, s.path())
 	require.Equal(t, v.Type, x.typ, "seq %d of %s %+v", x.seq, s.path(), v.meta)
-	require.Equal(t, string(w.comparable(t, s, v.Doc)), string(w.comparable(t, s, x.doc)), "seq %d of %s", x.seq, s.path())
+	require.Equal(t, string(withoutHashes(t, s, v.Doc)), string(withoutHashes(t, s, x.doc)), "seq %d of %s", x.seq, s.path())
 }
 
-// comparable hides what the record has as hashes: the values of Secrets, and of their annotations.
-func (w *world) comparable(t *testing.T, s streamName, doc patch.Doc) patch.Doc {
+// withoutHashes hides what the record has as hashes: the values of Secrets, and of their annotations.
+func withoutHashes(t *testing.T, s streamName, doc patch.Doc) patch.Doc {
 	t.Helper()
 	if s.resource != "secrets" {
 		return doc
@@ -318,7 +324,7 @@ func (w *world) comparable(t *testing.T, s streamName, doc patch.Doc) patch.Doc 
 }
 
 // compareFirstLists: objects from before the record are on record as they were at the first list.
-func (w *world) compareFirstLists(t *testing.T, record []row) {
+func (g *groundTruth) compareFirstLists(t *testing.T, record []row) {
 	t.Helper()
 	found := map[streamName]map[string]patch.Doc{}
 	for i := range record {
@@ -329,19 +335,19 @@ func (w *world) compareFirstLists(t *testing.T, record []row) {
 			found[x.stream][x.meta.UID] = x.doc
 		}
 	}
-	for s, rvs := range w.firstLists(t) {
-		listed, err := w.oracle.list(t.Context(), s, rvs)
+	for s, rvs := range g.firstLists(t) {
+		listed, err := g.oracle.list(t.Context(), s, rvs)
 		require.NoError(t, err)
 		require.Len(t, found[s], len(listed), "first list of %s", s.path())
 		for _, v := range listed {
-			require.Equal(t, string(w.comparable(t, s, v.Doc)), string(w.comparable(t, s, found[s][v.UID])), "%s %+v", s.path(), v.meta)
+			require.Equal(t, string(withoutHashes(t, s, v.Doc)), string(withoutHashes(t, s, found[s][v.UID])), "%s %+v", s.path(), v.meta)
 		}
 	}
 }
 
-func (w *world) firstLists(t *testing.T) map[streamName]string {
+func (g *groundTruth) firstLists(t *testing.T) map[streamName]string {
 	t.Helper()
-	rows, err := w.db.Query(t.Context(), `
+	rows, err := g.world.db.Query(t.Context(), `
 		SELECT g.api_group, s.version, g.resource, g.to_rv FROM kuberewind.gaps g JOIN kuberewind.streams s USING (api_group, resource)
 		WHERE g.cause = 'first_list'`)
 	require.NoError(t, err)
@@ -358,9 +364,9 @@ func (w *world) firstLists(t *testing.T) map[streamName]string {
 }
 
 // requireNoGap: there are no gaps but those of the first lists. The CRD that was made in mid-run has not even that.
-func (w *world) requireNoGap(t *testing.T) {
+func (g *groundTruth) requireNoGap(t *testing.T) {
 	t.Helper()
-	rows, err := w.db.Query(t.Context(), `SELECT resource || ': ' || cause || ' ' || detail FROM kuberewind.gaps
+	rows, err := g.world.db.Query(t.Context(), `SELECT resource || ': ' || cause || ' ' || detail FROM kuberewind.gaps
 		WHERE (cause <> 'first_list' OR api_group = $1) AND NOT (cause = 'unreachable' AND outcome = 'resumed')`, widgets.Group)
 	require.NoError(t, err)
 	gaps, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -369,10 +375,10 @@ func (w *world) requireNoGap(t *testing.T) {
 }
 
 // requireNoSecret: I9. The value of the workload's Secrets is nowhere in the record, plain or in base64.
-func (w *world) requireNoSecret(t *testing.T) {
+func (g *groundTruth) requireNoSecret(t *testing.T) {
 	t.Helper()
 	var n int
-	err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas
+	err := g.world.db.QueryRow(t.Context(), `SELECT count(*) FROM kuberewind.deltas
 		WHERE concat(patch::text, object::text, encode(exact, 'escape')) LIKE ANY ($1)`,
 		[]string{"%" + secretValue + "%", "%Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ%"}).Scan(&n)
 	require.NoError(t, err)

@@ -21,13 +21,13 @@ func TestLoad(t *testing.T) {
 		t.Skip("a measurement, not a test: make load")
 	}
 	w, recorder := recorded(t)
-	w.begin(t)
+	truth := newGroundTruth(t, w)
 	idle := usageOf(t, recorder.PID())
 	started := time.Now()
 	const measured = 40_000
 	require.NoError(t, w.workload(t, measured).run(t.Context()))
 	took := time.Since(started)
-	w.compare(t)
+	truth.compare(t)
 	used := usageOf(t, recorder.PID())
 
 	var rows, batches int64

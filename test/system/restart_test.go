@@ -106,18 +106,18 @@ func (c *churn) write(ctx context.Context, random *rand.Rand, id int) {
 }
 
 // newRestarted is a world with a recorder and a workload, whose API server is going to be restarted.
-func newRestarted(t *testing.T) (*world, *recordertest.Process, *churn) {
+func newRestarted(t *testing.T) (*world, *recordertest.Process, *groundTruth, *churn) {
 	t.Helper()
 	w, recorder := recordedLent(t)
 	w.act(t).defineWidgets()
-	w.begin(t)
-	return w, recorder, w.churn(t, 100)
+	truth := newGroundTruth(t, w)
+	return w, recorder, truth, w.churn(t, 100)
 }
 
 // TestRestartsOfTheAPIServerOpenNoGap: after each, the API server refuses every position, while etcd has all of it (I3).
 func TestRestartsOfTheAPIServerOpenNoGap(t *testing.T) {
 	t.Parallel()
-	w, recorder, load := newRestarted(t)
+	w, recorder, truth, load := newRestarted(t)
 	lists := len(w.lists(t))
 	exact := w.exactLists(t)
 	for round := range *restarts {
@@ -133,7 +133,7 @@ func TestRestartsOfTheAPIServerOpenNoGap(t *testing.T) {
 	}
 	load.await(t, 100)
 	load.stop()
-	w.compare(t)
+	truth.compare(t)
 	w.requireNoRelist(t, lists)
 	done := recoveredBy(recorder)
 	t.Logf("%d writes, %d restarts: %+v, and %d requests in all", load.wrote.Load(), *restarts, done, w.exactLists(t)-exact)
@@ -144,7 +144,7 @@ func TestRestartsOfTheAPIServerOpenNoGap(t *testing.T) {
 // TestARestartWhileNoRecorderRunsOpensNoGap: the position comes from the record, and which streams are busy as well.
 func TestARestartWhileNoRecorderRunsOpensNoGap(t *testing.T) {
 	t.Parallel()
-	w, recorder, load := newRestarted(t)
+	w, recorder, truth, load := newRestarted(t)
 	load.await(t, 100)
 	recorder.Terminate(t)
 	lists := len(w.lists(t))
@@ -154,7 +154,7 @@ func TestARestartWhileNoRecorderRunsOpensNoGap(t *testing.T) {
 	recorder = w.recordReady(t)
 	load.await(t, 100)
 	load.stop()
-	w.compare(t)
+	truth.compare(t)
 	w.requireNoRelist(t, lists)
 	t.Logf("%d writes: %+v", load.wrote.Load(), recoveredBy(recorder))
 	recorder.Terminate(t)

@@ -55,7 +55,7 @@ func (w *world) takeOverTwice(t *testing.T, args [3][]string) {
 	require.Equal(t, "standby\n", second.Get("/readyz"))
 	require.Equal(t, "ok\n", first.Get("/readyz"))
 
-	w.begin(t)
+	truth := newGroundTruth(t, w)
 	load := w.churn(t, 60)
 	w.awaitCommits(t, 1, 20)
 	before := len(w.lists(t))
@@ -75,7 +75,7 @@ func (w *world) takeOverTwice(t *testing.T, args [3][]string) {
 
 	w.awaitCommits(t, 3, 20)
 	load.stop()
-	w.compare(t)
+	truth.compare(t)
 	w.requireNoRelist(t, before)
 	third.Terminate(t)
 }
