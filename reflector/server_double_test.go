@@ -30,16 +30,14 @@ type change struct {
 // server is an API server for pods. Its history can expire, and it fails on request. Real servers cannot be made to
 // show these faults at will.
 type server struct {
-	mu                       sync.Mutex
-	rv                       int
-	history                  []change
-	forgotten                int           // watches and snapshots from before here have expired
-	compacted                int           // lists at exact versions from before here have expired, too
-	changed                  chan struct{} // closed and replaced at each change
-	lives                    int           // makes UIDs
-	open                     int           // watches that were not stopped
-	sent                     int           // events that were taken from watches
-	saidGone, failedInStream int           // 410s, and ERRORs of other kinds
+	mu        sync.Mutex
+	rv        int
+	history   []change
+	forgotten int           // watches and snapshots from before here have expired
+	compacted int           // lists at exact versions from before here have expired, too
+	changed   chan struct{} // closed and replaced at each change
+	lives     int           // makes UIDs
+	tally
 
 	lists   []metav1.ListOptions
 	watches []metav1.ListOptions
@@ -47,6 +45,13 @@ type server struct {
 	faults  sync.Mutex
 	onList  func(metav1.ListOptions) error
 	onWatch func(metav1.ListOptions) watchPlan
+}
+
+// tally counts what the server did.
+type tally struct {
+	open                     int // watches that were not stopped
+	sent                     int // events that were taken from watches
+	saidGone, failedInStream int // 410s, and ERRORs of other kinds
 }
 
 // watchPlan is the course of one watch.
