@@ -186,7 +186,7 @@ func (c *campaign) require(t *testing.T) {
 	c.requireChain(t)
 	if t.Failed() {
 		path := filepath.Join(os.TempDir(), fmt.Sprintf("kuberewind-chaos-%d.log", *seed))
-		require.NoError(t, os.WriteFile(path, []byte(c.log()), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(c.recorders.log()), 0o600))
 		t.Logf("the logs of the recorders are in %s", path)
 	}
 }

@@ -106,25 +106,25 @@ func withdrawRights(t *testing.T, w *world, during func()) {
 
 // secondRecorder is a recorder that was started by mistake, or as a standby. One of the two is stopped at the end; the other goes on.
 func secondRecorder(t *testing.T, w *world, during func()) {
-	w.second(t)
+	w.recorders.second(t)
 	w.hold(t, w.between(2, 5))
 	during()
-	w.stopOne()
+	w.recorders.stopOne(w.random)
 }
 
 func secondRecorderWhilePaused(t *testing.T, w *world, during func()) {
-	w.recorder.signal(syscall.SIGSTOP)
-	w.second(t)
+	w.recorders.first.signal(syscall.SIGSTOP)
+	w.recorders.second(t)
 	w.hold(t, w.between(2, 4))
 	during()
-	w.recorder.signal(syscall.SIGCONT)
+	w.recorders.first.signal(syscall.SIGCONT)
 	w.hold(t, seconds(1))
-	w.stopOne()
+	w.recorders.stopOne(w.random)
 }
 
 func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
 	return func(t *testing.T, w *world, during func()) {
-		w.recorder.signal(signal)
+		w.recorders.first.signal(signal)
 		w.hold(t, w.between(0, 2))
 		during()
 	}
@@ -133,9 +133,9 @@ func signalled(signal syscall.Signal) func(*testing.T, *world, func()) {
 // killedOften kills each recorder after a random time: while it starts, while it catches up, or later.
 func killedOften(t *testing.T, w *world, during func()) {
 	for range kills {
-		victim := w.recorder.current()
-		w.recorder.signal(syscall.SIGKILL)
-		recordertest.Eventually(t.Context(), t, "another recorder", func() bool { return w.recorder.current() != victim })
+		victim := w.recorders.first.current()
+		w.recorders.first.signal(syscall.SIGKILL)
+		recordertest.Eventually(t.Context(), t, "another recorder", func() bool { return w.recorders.first.current() != victim })
 		w.hold(t, w.between(0, 2))
 	}
 	during()
@@ -145,29 +145,29 @@ func killedOften(t *testing.T, w *world, during func()) {
 const kills = 20
 
 func paused(t *testing.T, w *world, during func()) {
-	w.recorder.signal(syscall.SIGSTOP)
+	w.recorders.first.signal(syscall.SIGSTOP)
 	w.hold(t, w.between(1, 6))
 	during()
-	w.recorder.signal(syscall.SIGCONT)
+	w.recorders.first.signal(syscall.SIGCONT)
 }
 
 // compactedBeyond is the only kind after which a gap is unavoidable. While no recorder runs, etcd compacts the new writes. The
 // API server is restarted, so its cache has lost them, too.
 func compactedBeyond(t *testing.T, w *world, during func()) {
-	w.recorder.end()
+	w.recorders.first.end()
 	w.hold(t, w.between(1, 3))
 	current, err := w.oracle.catchUp(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, w.plane.Etcd.Compact(t.Context(), current))
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 	during()
-	w.recorder.start(t)
+	w.recorders.first.start(t)
 }
 
 func spoolAndKill(t *testing.T, w *world, during func()) {
 	w.server.Stop(t)
 	w.hold(t, w.between(2, 5))
-	w.recorder.signal(syscall.SIGKILL)
+	w.recorders.first.signal(syscall.SIGKILL)
 	during()
 	w.hold(t, w.between(0, 2))
 	w.server.Start(t)

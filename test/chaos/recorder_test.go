@@ -1,6 +1,10 @@
 package chaos_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,6 +16,67 @@ import (
 
 // restartPause is how long a keeper waits before it starts a recorder again.
 const restartPause = time.Second
+
+// recorders are the recorders of one cluster and record: mostly one, for a while two.
+type recorders struct {
+	dir     string   // has a folder for each recorder
+	args    []string // of each recorder
+	first   *keeper
+	other   *keeper // keeper of the second recorder, while there are two
+	made    int
+	retired []*keeper
+
+	mu    sync.Mutex // protects exits
+	exits map[int]int
+}
+
+// newRecorders returns one recorder, which start starts. All recorders share the redaction key.
+func newRecorders(t *testing.T, dir, kubeconfig, database string) *recorders {
+	t.Helper()
+	r := &recorders{dir: dir, exits: map[int]int{}, args: []string{"--kubeconfig", kubeconfig, "--database", database,
+		"--redaction-key-file", filepath.Join(dir, "redaction.key"), "--cluster-name", "chaos", "--listen", "127.0.0.1:0", "--queue-size", "1Mi"}}
+	r.first = r.add(t)
+	return r
+}
+
+// add returns a recorder with its own folder, and with a small queue.
+func (r *recorders) add(t *testing.T) *keeper {
+	t.Helper()
+	r.made++
+	return newKeeper(t, r.ended, slices.Concat(r.args, []string{"--data-dir", filepath.Join(r.dir, fmt.Sprint("recorder-", r.made))})...)
+}
+
+func (r *recorders) ended(code int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.exits[code]++
+}
+
+// second starts another recorder of the same cluster and record.
+func (r *recorders) second(t *testing.T) {
+	t.Helper()
+	r.other = r.add(t)
+	r.other.start(t)
+}
+
+// stopOne stops one of the two.
+func (r *recorders) stopOne(random *rand.Rand) {
+	if random.IntN(2) == 0 {
+		r.first, r.other = r.other, r.first
+	}
+	r.other.end()
+	r.retired = append(r.retired, r.other)
+	r.other = nil
+}
+
+// log returns the logs of all recorders.
+func (r *recorders) log() string {
+	var text strings.Builder
+	for _, k := range append(r.retired, r.first) {
+		text.WriteString(k.log())
+	}
+	return text.String()
+}
 
 // A keeper keeps a recorder running, as a supervisor does.
 type keeper struct {

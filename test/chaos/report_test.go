@@ -45,8 +45,8 @@ func (c *campaign) report(t *testing.T) {
 	line("served wrongly by a stale cache, within gaps\t%d", len(l.mistaken)-len(c.verdict.mistaken))
 	line("streams still catching up\t%d at most, %s after a round", c.behind, idleWait)
 	line("restarts of the API server that the log asked for\t%d", c.restarts)
-	for _, code := range slices.Sorted(maps.Keys(c.exits)) {
-		line("ends of recorders with %d\t%d", code, c.exits[code])
+	for _, code := range slices.Sorted(maps.Keys(c.recorders.exits)) {
+		line("ends of recorders with %d\t%d", code, c.recorders.exits[code])
 	}
 	if n := len(c.idle); n > 0 {
 		first, last := c.idle[0], c.idle[n-1]

@@ -43,37 +43,37 @@ func overtaken(t *testing.T, w *world, during func()) {
 // restoredAndKilled kills the recorder while etcd is put back. The next recorder finds another history than the one on record.
 func restoredAndKilled(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
-	w.recorder.signal(syscall.SIGKILL)
+	w.recorders.first.signal(syscall.SIGKILL)
 	require.NoError(t, w.plane.APIServer.Kill())
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 }
 
 // restoredUnrecorded kills the recorder between the proof and the commit. The next recorder has to find the rollback again.
 func restoredUnrecorded(t *testing.T, w *world, during func()) {
-	said := len(w.recorder.current().Log())
+	said := len(w.recorders.first.current().Log())
 	resume := w.restore(t, during)
 	w.sql.refuse()
 	require.NoError(t, w.plane.APIServer.Kill())
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 	resume()
-	victim := w.recorder.current()
+	victim := w.recorders.first.current()
 	recordertest.Eventually(t.Context(), t, "the proof that history went backwards", func() bool {
-		return strings.Contains(victim.Log()[said:], "history went backwards") || w.recorder.current() != victim
+		return strings.Contains(victim.Log()[said:], "history went backwards") || w.recorders.first.current() != victim
 	})
-	w.recorder.signal(syscall.SIGKILL)
+	w.recorders.first.signal(syscall.SIGKILL)
 	require.NoError(t, w.sql.mend())
 	w.hold(t, seconds(1))
 }
 
 // restoredUnseen stops the recorder until the new history has passed the old one and the API server was restarted.
 func restoredUnseen(t *testing.T, w *world, during func()) {
-	w.recorder.signal(syscall.SIGSTOP)
+	w.recorders.first.signal(syscall.SIGSTOP)
 	resume := w.restore(t, during)
 	require.NoError(t, w.plane.APIServer.Kill())
 	require.NoError(t, w.plane.APIServer.Start(t.Context()))
 	resume()
 	w.hold(t, w.between(5, 10))
-	w.recorder.signal(syscall.SIGCONT)
+	w.recorders.first.signal(syscall.SIGCONT)
 	w.hold(t, seconds(1))
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,29 +32,19 @@ var patience = flag.Duration("patience", recordertest.Patience, "how long the re
 
 // world is a cluster, its record, and the recorder between them, each reached through a wire.
 type world struct {
-	plane      *controlplane.ControlPlane
-	server     *pgtest.Server
-	database   *pgtest.Database
-	api, sql   *wire
-	client     dynamic.Interface
-	load       *load
-	oracle     *oracle
-	recorder   *keeper
-	random     *rand.Rand
-	kubeconfig string
-	address    string // URL of the database, with the login of the recorder, over the wire
-	key        string // file of the redaction key, which all recorders share
-	dir        string
-	other      *keeper // keeper of the second recorder, while there are two
-	recorders  int
-	retired    []*keeper
-	edition    int    // edition of the definition of widgets
-	slow       string // file that makes the database's disk slow
-	peak       peak
-	restarts   int // restarts of the API server because its caches were not trusted
-
-	mu    sync.Mutex // protects exits
-	exits map[int]int
+	plane     *controlplane.ControlPlane
+	server    *pgtest.Server
+	database  *pgtest.Database
+	api, sql  *wire
+	client    dynamic.Interface
+	load      *load
+	oracle    *oracle
+	recorders *recorders
+	random    *rand.Rand
+	edition   int    // edition of the definition of widgets
+	slow      string // file that makes the database's disk slow
+	peak      peak
+	restarts  int // restarts of the API server because its caches were not trusted
 }
 
 // recorderUser may read everything while a binding exists.
@@ -64,8 +52,7 @@ const recorderUser = "recorder"
 
 func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	t.Helper()
-	w := &world{random: random, dir: t.TempDir(), exits: map[int]int{}}
-	w.key = filepath.Join(w.dir, "redaction.key")
+	w := &world{random: random}
 	w.plane = controlplane.ForTest(t, controlplane.Options{
 		APIServer: controlplane.APIServerOptions{Args: serverArguments()}, Users: []controlplane.User{{Name: recorderUser}},
 	})
@@ -77,9 +64,9 @@ func newWorld(t *testing.T, random *rand.Rand, selected []fault) *world {
 	w.allowReading(t)
 	w.makeWidgets(t, 0)
 	w.api = newWire(t, "tcp", hostOf(t, w.plane.APIServer.URL()))
-	w.writeKubeconfig(t)
-	w.openDatabase(t, selected)
-	w.recorder = w.newRecorder(t)
+	dir := t.TempDir()
+	kubeconfig := w.writeKubeconfig(t, dir)
+	w.recorders = newRecorders(t, dir, kubeconfig, w.openDatabase(t, selected))
 	w.load = newLoad(w.client, *seed)
 	return w
 }
@@ -99,8 +86,8 @@ func hostOf(t *testing.T, address string) string {
 	return u.Host
 }
 
-// writeKubeconfig writes the kubeconfig of the control plane, with the address of the wire.
-func (w *world) writeKubeconfig(t *testing.T) {
+// writeKubeconfig writes the kubeconfig of the control plane, with the address of the wire, and returns its path.
+func (w *world) writeKubeconfig(t *testing.T, dir string) string {
 	t.Helper()
 	path, err := w.plane.APIServer.Kubeconfig(recorderUser)
 	require.NoError(t, err)
@@ -109,12 +96,14 @@ func (w *world) writeKubeconfig(t *testing.T) {
 	for _, cluster := range config.Clusters {
 		cluster.Server = "https://" + w.api.address
 	}
-	w.kubeconfig = filepath.Join(w.dir, "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(*config, w.kubeconfig))
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
+	return kubeconfig
 }
 
-// openDatabase starts a PostgreSQL for this test alone. It is on a small disk if a fault fills the disk.
-func (w *world) openDatabase(t *testing.T, selected []fault) {
+// openDatabase starts a PostgreSQL for this test alone. It is on a small disk if a fault fills the disk. The
+// returned URL of the database has the login of the recorder, and leads over the wire.
+func (w *world) openDatabase(t *testing.T, selected []fault) string {
 	t.Helper()
 	selects := func(kind string) bool {
 		return slices.ContainsFunc(selected, func(f fault) bool { return f.kind == kind })
@@ -135,26 +124,11 @@ func (w *world) openDatabase(t *testing.T, selected []fault) {
 	w.sql = newWire(t, network, address)
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: w.sql.address, Path: "/" + config.Database,
 		RawQuery: "sslmode=disable"}
-	w.address = u.String()
+	return u.String()
 }
 
 // diskBytes is far more than a campaign writes. A fault fills the rest.
 const diskBytes = 8 << 30
-
-// newRecorder returns a recorder with its own folder, and with a small queue.
-func (w *world) newRecorder(t *testing.T) *keeper {
-	t.Helper()
-	w.recorders++
-	name := fmt.Sprint("recorder-", w.recorders)
-	return newKeeper(t, w.ended, "--kubeconfig", w.kubeconfig, "--database", w.address, "--data-dir", filepath.Join(w.dir, name),
-		"--redaction-key-file", w.key, "--cluster-name", "chaos", "--listen", "127.0.0.1:0", "--queue-size", "1Mi")
-}
-
-func (w *world) ended(code int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.exits[code]++
-}
 
 // query reads the record at one instant, as its owner and not over the wire. It fails while the server is down.
 func (w *world) query(ctx context.Context, do func(context.Context, pgx.Tx) error) error {
@@ -200,7 +174,7 @@ func (w *world) look() {
 		return
 	}
 	w.peak.at = time.Now()
-	metrics := w.recorder.current().Metrics()
+	metrics := w.recorders.first.current().Metrics()
 	for name, most := range map[string]*float64{
 		"process_resident_memory_bytes": &w.peak.memory, "kuberewind_queue_bytes": &w.peak.queue, "kuberewind_spool_bytes": &w.peak.spool,
 	} {
@@ -214,32 +188,6 @@ func seconds(n float64) int64 { return int64(n * float64(*rate)) }
 // between draws how many seconds a fault lasts.
 func (w *world) between(least, most float64) int64 {
 	return seconds(least + w.random.Float64()*(most-least))
-}
-
-// second starts another recorder of the same cluster and record.
-func (w *world) second(t *testing.T) {
-	t.Helper()
-	w.other = w.newRecorder(t)
-	w.other.start(t)
-}
-
-// stopOne stops one of the two.
-func (w *world) stopOne() {
-	if w.random.IntN(2) == 0 {
-		w.recorder, w.other = w.other, w.recorder
-	}
-	w.other.end()
-	w.retired = append(w.retired, w.other)
-	w.other = nil
-}
-
-// log returns the logs of all recorders.
-func (w *world) log() string {
-	var text strings.Builder
-	for _, k := range append(w.retired, w.recorder) {
-		text.WriteString(k.log())
-	}
-	return text.String()
 }
 
 // allowReading binds the recorder to a role that reads everything.
@@ -277,7 +225,7 @@ func (w *world) usage(t *testing.T) (u usage, behind int) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		metrics := w.recorder.current().Metrics()
+		metrics := w.recorders.first.current().Metrics()
 		u = usage{metrics["process_resident_memory_bytes"], metrics["go_goroutines"], metrics["process_open_fds"]}
 		behind = 0
 		for name, up := range metrics {
@@ -302,8 +250,8 @@ func (w *world) usage(t *testing.T) (u usage, behind int) {
 // begin starts the recorder, and waits until it has to record all further writes.
 func (w *world) begin(t *testing.T) *ledger {
 	t.Helper()
-	w.recorder.start(t)
-	w.recorder.current().AwaitReady(t)
+	w.recorders.first.start(t)
+	w.recorders.first.current().AwaitReady(t)
 	w.oracle = newOracle(t, w.plane.Etcd)
 	l := newLedger(w.oracle, w.api)
 	recordertest.Eventually(t.Context(), t, "the first lists", func() bool {
