@@ -28,16 +28,16 @@ var elsewhere = regexp.MustCompile(`is before the record began|is in the future|
 var answerLine = regexp.MustCompile(`(?m)^ *([^-\s]|-[^-])`)
 
 // cheatSheet runs each command of docs/cheatsheet.md: as it stands, and with instants that the record of the story holds.
-func (s *story) cheatSheet(t *testing.T) {
+func (w *world) cheatSheet(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/cheatsheet.md")
 	require.NoError(t, err)
 	rows := sheetRow.FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(rows), 30)
-	sh := s.shell(t)
-	sh.env = append(sh.env, "REPLAY_DATABASE="+s.database.URL(), "RECORDER_DATABASE="+s.database.URL()) // verify reads the chain
-	then := s.moments["at"].Add(time.Second).Format(time.RFC3339Nano)
-	seq := value[int64](s.world, `SELECT seq FROM kuberewind.deltas WHERE kind = 'ConfigMap' AND name = 'settings' ORDER BY seq LIMIT 1`)
+	sh := w.shell(t)
+	sh.env = append(sh.env, "REPLAY_DATABASE="+w.database.URL(), "RECORDER_DATABASE="+w.database.URL()) // verify reads the chain
+	then := w.moments["at"].Add(time.Second).Format(time.RFC3339Nano)
+	seq := value[int64](w, `SELECT seq FROM kuberewind.deltas WHERE kind = 'ConfigMap' AND name = 'settings' ORDER BY seq LIMIT 1`)
 	for _, row := range rows {
 		t.Run(row[1], func(t *testing.T) {
 			sh := shell{env: sh.env, dir: t.TempDir()}

@@ -81,16 +81,16 @@ const (
 
 // prunes checks each plan against a record of many days: it may read only those of the period. A query without days, or by the
 // key of lives, has no such plan.
-func (s *story) prunes(t *testing.T, settings map[string]string, p page) {
+func (w *world) prunes(t *testing.T, settings map[string]string, p page) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.database.URL())
+	conn, err := pgx.Connect(t.Context(), w.database.URL())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(t.Context()) }()
 	_, err = conn.Exec(t.Context(), `SELECT kuberewind.ensure_day(current_date - n) FROM generate_series(1, 30) n`)
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), `SET timezone = 'UTC'; SET enable_partition_pruning = on`)
 	require.NoError(t, err)
-	first, last := s.moments["from"].Add(-lookBack).Format("20060102"), s.moments["to"].Add(lookAhead).Format("20060102")
+	first, last := w.moments["from"].Add(-lookBack).Format("20060102"), w.moments["to"].Add(lookAhead).Format("20060102")
 	for _, q := range p.questions {
 		if !strings.Contains(q.sql, "kuberewind.deltas") && !strings.Contains(q.sql, "kuberewind.changes") {
 			continue

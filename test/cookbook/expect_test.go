@@ -61,7 +61,7 @@ func (s *story) expect(t *testing.T, p page, outputs []string) {
 	require.Equal(t, "kube-controller-manager Pod 6", lines(of("What was created in this period, and by which field manager?"), 0, 1, 2)[3])
 	require.Equal(t, "Node  node-a 12", lines(of("Which objects change most?"), 0, 1, 2, 3)[0])
 	s.expectThen(t, of)
-	s.expectOfItself(t, of)
+	expectOfItself(t, of)
 }
 
 func (s *story) expectThen(t *testing.T, of func(string) [][]string) {
@@ -88,7 +88,7 @@ func (s *story) expectThen(t *testing.T, of func(string) [][]string) {
 	}, lines(of("What was every version of this object?"), 1, 2, 3))
 }
 
-func (s *story) expectOfItself(t *testing.T, of func(string) [][]string) {
+func expectOfItself(t *testing.T, of func(string) [][]string) {
 	t.Helper()
 	for _, gap := range of("Where is the record incomplete?") {
 		require.Equal(t, unreadable+" forbidden", gap[0]+" "+gap[2])

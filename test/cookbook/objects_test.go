@@ -110,8 +110,8 @@ func (s *story) progress(namespace, name string, available, replicas int, reason
 		available, replicas, reason, now(), s.manager.get(r).GetGeneration()), "status")
 }
 
-func (s *story) event(by *actor, name, kind, reason, message string, count int) {
-	by.create(events, fmt.Sprintf(`
+func (a *actor) event(name, kind, reason, message string, count int) {
+	a.create(events, fmt.Sprintf(`
 apiVersion: v1
 kind: Event
 metadata: {name: %[1]s, namespace: shop}
@@ -122,5 +122,5 @@ message: %[5]q
 count: %[6]d
 firstTimestamp: %[7]q
 lastTimestamp: %[7]q
-source: {component: %[8]s}`, name, strings.TrimSuffix(name, ".1"), kind, reason, message, count, now(), by.manager))
+source: {component: %[8]s}`, name, strings.TrimSuffix(name, ".1"), kind, reason, message, count, now(), a.manager))
 }

@@ -18,7 +18,7 @@ const mark = "-*- next -*-"
 
 // ask runs the queries with psql in one transaction, after the settings, as a reader pastes them. The login is a member of
 // kuberewind_auditor and nothing else.
-func (s *story) ask(t *testing.T, settings map[string]string, questions []question) []string {
+func (w *world) ask(t *testing.T, settings map[string]string, questions []question) []string {
 	t.Helper()
 	var script strings.Builder
 	script.WriteString("\\pset pager off\n\\set ON_ERROR_STOP on\n")
@@ -30,7 +30,7 @@ func (s *story) ask(t *testing.T, settings map[string]string, questions []questi
 		script.WriteString("\\echo " + mark + "\n" + q.sql)
 	}
 	script.WriteString("COMMIT;\n")
-	cmd := exec.CommandContext(t.Context(), psql(t, s), "--no-psqlrc", "--quiet", "--dbname", s.database.Login(t, "kuberewind_auditor"))
+	cmd := exec.CommandContext(t.Context(), psql(t, w), "--no-psqlrc", "--quiet", "--dbname", w.database.Login(t, "kuberewind_auditor"))
 	cmd.Stdin = strings.NewReader(script.String())
 	var errs strings.Builder
 	cmd.Stderr = &errs
@@ -52,11 +52,11 @@ func (s *story) ask(t *testing.T, settings map[string]string, questions []questi
 }
 
 // psql is the program beside the server's binaries, or else the one on PATH.
-func psql(t *testing.T, s *story) string {
+func psql(t *testing.T, w *world) string {
 	t.Helper()
 	dir := os.Getenv(embedded.BinDirEnv)
 	if dir == "" {
-		dir = value[string](s.world, `SELECT coalesce((SELECT setting FROM pg_config WHERE name = 'BINDIR'), '')`)
+		dir = value[string](w, `SELECT coalesce((SELECT setting FROM pg_config WHERE name = 'BINDIR'), '')`)
 	}
 	path := filepath.Join(dir, "psql")
 	if _, err := os.Stat(path); err == nil {

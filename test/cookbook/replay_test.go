@@ -56,14 +56,14 @@ type shell struct {
 	dir string // where the lines are run
 }
 
-func (s *story) shell(t *testing.T) shell {
+func (w *world) shell(t *testing.T) shell {
 	t.Helper()
 	env := []string{
 		"PATH=" + filepath.Dir(recordertest.Program("replay")) + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"HOME=" + t.TempDir(), "KUBECONFIG=" + filepath.Join(t.TempDir(), "none"), "TZ=UTC",
-		"REPLAY_DATABASE=" + s.database.Login(t, "kuberewind_auditor"),
+		"REPLAY_DATABASE=" + w.database.Login(t, "kuberewind_auditor"),
 	}
-	for name, moment := range s.moments {
+	for name, moment := range w.moments {
 		env = append(env, name+"="+moment.Format(time.RFC3339Nano))
 	}
 	return shell{env: env}
@@ -92,9 +92,9 @@ func succeeds(line string, code int) bool {
 }
 
 // answerWithReplay runs the commands that the page names for its questions, and looks for what they have to print.
-func (s *story) answerWithReplay(t *testing.T, p page) {
+func (w *world) answerWithReplay(t *testing.T, p page) {
 	t.Helper()
-	sh := s.shell(t)
+	sh := w.shell(t)
 	for _, q := range p.questions {
 		t.Run(q.title, func(t *testing.T) {
 			lines := answersLine.FindAllStringSubmatch(q.text, -1)

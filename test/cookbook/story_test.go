@@ -191,10 +191,10 @@ func (s *story) workerRestarts() {
 		s.running(worker, "registry.example/shop/worker:3.0", restarts)
 	}
 	// It does not live for long.
-	s.event(s.kubelet, "worker-66f-m8t5n.1", "Warning", "BackOff", "Back-off restarting failed container main in pod worker-66f-m8t5n", 1)
+	s.kubelet.event("worker-66f-m8t5n.1", "Warning", "BackOff", "Back-off restarting failed container main in pod worker-66f-m8t5n", 1)
 	s.kubelet.merge(ref{events, "shop", "worker-66f-m8t5n.1"}, `{count: 4}`)
 	s.running(ref{pods, "payments", "ledger-8d4-p6c2r"}, "registry.example/payments/ledger:7.1", 1)
-	s.event(s.scheduler, "web-58b-h7d9s.1", "Warning", "FailedScheduling", "0/2 nodes are available: 2 Insufficient memory.", 1)
+	s.scheduler.event("web-58b-h7d9s.1", "Warning", "FailedScheduling", "0/2 nodes are available: 2 Insufficient memory.", 1)
 }
 
 // settingsChange comes between the starts of two generations of Pods.
