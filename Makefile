@@ -151,13 +151,14 @@ race: setup control-plane ## Run everything, the whole-system tests too, under t
 LINTED := examples/controller tools/page
 
 .PHONY: lint
-lint: ## Check style, layers, module files, the page's bundle and the length of sentences
+lint: ## Check style, layers, module files, the page's bundle, the sizes of types and files, and the length of sentences
 	@test -z "$$(gofmt -l $$(git ls-files -- '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files -- '*.go'); exit 1; }
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify >/dev/null
 	@$(GO) run -C tools/page . -check
 	@$(TOOL) golangci-lint run --allow-parallel-runners ./...
 	@for module in $(LINTED); do ( cd $$module && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run --config $(CURDIR)/.golangci.yml --allow-parallel-runners ./... 2> >(grep -v 'Skipped 0 issues' >&2) ) || exit 1; done
+	@$(GO) run ./hack/shape
 	@$(GO) run ./hack/prose -check
 
 .PHONY: web
