@@ -118,7 +118,7 @@ func (c *Stream) RolledBack() bool {
 }
 
 // canAsk reports whether the server can be asked about the stream.
-func (c *Stream) canAsk() bool {
+func canAsk(c *Stream) bool {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	return c.following.canAsk()

@@ -143,7 +143,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 	all.rollbacks = append(all.rollbacks, pastRollback{proof: e.proof, finder: e.finder})
 	latestBegin := e.finder.progress.completeLocked(e.finder.etcd, &e.evidence, nil).Time
 	for _, o := range all.streams {
-		if o.history.rolledBack || e.otherEtcds[o.etcd] || o.hasNothingLocked() {
+		if o.history.rolledBack || e.otherEtcds[o.etcd] || hasNothingLocked(o) {
 			continue
 		}
 		affected = append(affected, o)
@@ -165,7 +165,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 
 // hasNothingLocked reports whether the stream is followed and has no version yet. A stream in the middle of its first
 // list has some: the list may be of the old history.
-func (c *Stream) hasNothingLocked() bool {
+func hasNothingLocked(c *Stream) bool {
 	return c.progress.position == 0 && c.following.onRollback != nil && !c.listing.open
 }
 

@@ -107,7 +107,7 @@ func (s *stretch) unclaimedByBusier() (unclaimed int, movedAt time.Time) {
 	defer s.stream.all.mu.Unlock()
 	busier, claimed := false, 0
 	for _, other := range s.stream.all.streams {
-		claimed += len(other.claimsLocked(s.from, s.to))
+		claimed += len(claimsLocked(other, s.from, s.to))
 		follows := other.progress.position >= s.to || other.following.accepted()
 		if other.following.canAsk() && !follows && busierLocked(other, s.stream) {
 			busier = true
@@ -176,7 +176,7 @@ func (s *stretch) neighbours(ctx context.Context) (neighbours, unanswered []*Str
 		if same {
 			neighbours = append(neighbours, other)
 		}
-		if !answered && other.canAsk() {
+		if !answered && canAsk(other) {
 			unanswered = append(unanswered, other)
 		}
 	}
@@ -222,7 +222,7 @@ func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
 	defer s.stream.all.mu.Unlock()
 	var all []uint64
 	for _, other := range streams {
-		all = append(all, other.claimsLocked(s.from, to)...)
+		all = append(all, claimsLocked(other, s.from, to)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -230,7 +230,7 @@ func (s *stretch) union(streams []*Stream, to uint64) []uint64 {
 
 // claimsLocked returns the claims of the stream after from, up to and including to. As long as its history is not certain, it
 // has none: they may be of the old history.
-func (c *Stream) claimsLocked(from, to uint64) []uint64 {
+func claimsLocked(c *Stream, from, to uint64) []uint64 {
 	if !c.history.certain() {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (s *stretch) claimants() []*Stream {
 	defer s.stream.all.mu.Unlock()
 	var others []*Stream
 	for _, other := range s.stream.all.streams {
-		if other != s.stream && len(other.claimsLocked(s.from, s.to)) > 0 {
+		if other != s.stream && len(claimsLocked(other, s.from, s.to)) > 0 {
 			others = append(others, other)
 		}
 	}

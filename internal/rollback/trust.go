@@ -232,7 +232,7 @@ func (s *search) noteUnanswered(ctx context.Context, observed []observation) {
 
 // look checks an observation. If the server did not answer for its stream before, look does not ask again.
 func (s *search) look(ctx context.Context, o observation) (result lookResult, err error) {
-	if s.unanswered[o.stream] || !o.stream.canAsk() {
+	if s.unanswered[o.stream] || !canAsk(o.stream) {
 		s.unanswered[o.stream] = true
 		return inconclusive, nil
 	}
