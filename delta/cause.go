@@ -57,5 +57,5 @@ type Outcome string
 const (
 	OutcomeResumed  Outcome = "resumed"  // the watch went on, and nothing was missed
 	OutcomeRelisted Outcome = "relisted" // a list replaced the missed versions
-	OutcomeEqual    Outcome = "equal"    // that list held nothing new
+	OutcomeEqual    Outcome = "equal"    // that list held nothing new; versions may have come and gone
 )

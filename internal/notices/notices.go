@@ -84,24 +84,25 @@ func (n *Notices) reportGaps() {
 	n.gaps = map[gapNotice]map[string]bool{}
 	n.mu.Unlock()
 	for g, streams := range gaps {
-		reason, message, harmless := g.words()
+		reason, message, complete := g.words()
 		write := n.Warning
-		if harmless {
+		if complete {
 			write = n.Normal
 		}
 		write(reason, fmt.Sprintf("%s (%s): %s", message, g.cause, named(streams)))
 	}
 }
 
-// words returns the reason and the message of the Event, and whether an operator can ignore it.
-func (g gapNotice) words() (reason, message string, harmless bool) {
+// words returns the reason and the message of the Event, and whether nothing was missed. The view coverage and the log
+// call a gap with outcome equal incomplete, so the Event is a Warning too.
+func (g gapNotice) words() (reason, message string, complete bool) {
 	switch g.outcome {
 	case "":
 		return "GapOpened", "versions may be missed from now on", false
 	case delta.OutcomeResumed:
 		return "GapClosed", "the watch resumed where it stopped; nothing was missed", true
 	case delta.OutcomeEqual:
-		return "GapClosed", "versions may be missing: a list showed no change, but an object may have changed and changed back", true
+		return "GapClosed", "versions may be missing: a list showed no change, but an object may have changed and changed back", false
 	default:
 		return "GapClosed", "versions may be missing: a list shows only the newest state", false
 	}
