@@ -25,7 +25,7 @@ func TestVerifyReportsAGoodRecord(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `record: 15 deltas of 6 lives (4 alive) folded and compared with their digests; 8 patches, 7 keyframes, 4 streams, 1 days, 0 checkpoints of 0 objects
 chain: 17 batches with 15 deltas, from the first batch on
-The record holds.
+verify found no fault in the record.
 `, got.out)
 }
 
@@ -80,7 +80,7 @@ func TestVerifyFindsAChangedCount(t *testing.T) {
 	login := b.DB.Login(t, migrations.AuditorRole)
 	got := b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, "activity: counted 0 deltas in 0 blocks again; 15 deltas have no precomputed counts\nThe counts hold.\n", got.out)
+	require.Equal(t, "activity: counted 0 deltas in 0 blocks again; 15 deltas have no precomputed counts\nThe counts are right.\n", got.out)
 
 	pool, err := postgres.NewCounterPool(t.Context(), b.DB.Login(t, migrations.WriterRole), activity.Session)
 	require.NoError(t, err)
@@ -89,9 +89,9 @@ func TestVerifyFindsAChangedCount(t *testing.T) {
 	require.NoError(t, counter.CountDue(t.Context()))
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, "activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed counts\nThe counts hold.\n", got.out)
+	require.Equal(t, "activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed counts\nThe counts are right.\n", got.out)
 
-	const dropIt = "The counts do not hold. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected.\n"
+	const dropIt = "Some counts are wrong. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected.\n"
 	b.DB.Exec(t, `UPDATE kuberewind.activity SET counts[1] = counts[1] + 1 WHERE first_seq = 1 AND width = 'hour'`)
 	got = b.replayedAs(t, login, "verify", "--activity")
 	require.Equal(t, 1, got.code, got.err)
@@ -124,7 +124,7 @@ activity: counted 15 deltas in 3 blocks again; 0 deltas have no precomputed coun
 	got = b.replayed(t, "verify", "--activity", "--against-cluster")
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.err, "--activity checks nothing else: omit --head and --against-cluster")
-	require.Contains(t, b.replayed(t, "verify").out, "The record holds.")
+	require.Contains(t, b.replayed(t, "verify").out, "verify found no fault in the record.")
 }
 
 // No real server continues a list without end, so this server is a double.

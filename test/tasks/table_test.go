@@ -114,7 +114,7 @@ var shop = []task{
 		want:   []string{"Complete: "},
 		most:   1,
 	},
-	{number: "9", asks: "Has anybody changed the record?", replay: "verify", want: []string{"The record holds."}},
+	{number: "9", asks: "Has anybody changed the record?", replay: "verify", want: []string{"verify found no fault in the record."}},
 	{
 		number: "9", asks: "… since its head was kept elsewhere?",
 		replay: "verify --head {head}", want: []string{"Commit", "has this digest."},

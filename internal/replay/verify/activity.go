@@ -69,9 +69,9 @@ func (v *verifyCommand) printActivity(r *activityReport) error {
 	if r.Other > 0 {
 		fmt.Fprintf(out, "activity: another version counted %d deltas: these counts are not used, and a recorder will recompute them\n", r.Other)
 	}
-	verdict := "The counts hold."
+	verdict := "The counts are right."
 	if !r.Holds {
-		verdict = "The counts do not hold. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected."
+		verdict = "Some counts are wrong. Run DELETE FROM kuberewind.activity, and a recorder will recompute them. The record itself is not affected."
 	}
 	_, err := fmt.Fprintln(out, verdict)
 	return err

@@ -18,7 +18,7 @@ import (
 	"github.com/kuberewind/kuberewind/verify"
 )
 
-const verifyLong = `Read the whole record and check that it holds:
+const verifyLong = `Read the whole record and check it:
   - seqs have no holes, and times do not go back
   - every version folds to the digest that was stored with it
   - every patch matches the version to which it applies
@@ -47,11 +47,11 @@ another version) and findings; with --head, outcome (equal, different, pruned), 
 scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
 Exit codes:
-  0   everything holds; --head: the commit has this digest; --activity: all counts are right
+  0   no fault was found; --head: the commit has this digest; --activity: all counts are right
   1   a check failed or could not run; --head: the commit has another digest or is missing; --activity: a count is wrong
   3   --head: the commit was pruned, so it cannot be checked`
 
-const verifyExample = `  # Does the record hold?
+const verifyExample = `  # Has the record a fault?
   %[1]s verify
 
   # Has the record changed up to a head that you kept?
@@ -278,13 +278,13 @@ func (v *verifyCommand) print(r *Report) error {
 func (r *Report) verdict() string {
 	switch {
 	case len(r.Findings) == 1:
-		return "The record does not hold: 1 finding."
+		return "verify found 1 fault in the record."
 	case !r.Holds:
-		return fmt.Sprintf("The record does not hold: %d findings.", len(r.Findings))
+		return fmt.Sprintf("verify found %d faults in the record.", len(r.Findings))
 	case r.unchecked:
-		return "The checked parts hold; some parts could not be checked."
+		return "verify found no fault in the parts that it could check. It could not check the others."
 	}
-	return "The record holds."
+	return "verify found no fault in the record."
 }
 
 func sortResources(all []clusterResource) {
