@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,28 +37,38 @@ func quotedMessages(t *testing.T) []string {
 	return quoted
 }
 
-// programTexts returns the texts that the recorder can print: the string literals of its code, and its SQL.
+// programDirs are the folders of the programs' code.
+var programDirs = []string{"apiserver", "checkpoint", "cmd", "deltafifo", "history", "internal", "kube", "migrations", "reflector", "sink", "timeline", "verify"}
+
+// programFiles parses the code of the programs.
+func programFiles(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, dir := range programDirs {
+		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			return err
+		}))
+	}
+	return files
+}
+
+// programTexts returns the texts that the programs can print: the string literals of their code, and their SQL.
 func programTexts(t *testing.T) []string {
 	t.Helper()
 	var texts []string
-	for _, dir := range []string{"checkpoint", "cmd/recorder", "deltafifo", "history", "internal", "kube", "migrations", "reflector", "sink", "timeline", "verify"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case strings.HasSuffix(path, ".sql"):
-				text, err := os.ReadFile(path)
-				texts = append(texts, string(text))
-				return err
-			case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-				file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-				if err == nil {
-					texts = append(texts, literals(file)...)
-				}
-				return err
-			}
-			return nil
-		}))
+	for _, file := range programFiles(t) {
+		texts = append(texts, literals(file)...)
+	}
+	scripts, err := filepath.Glob("../../migrations/*.sql")
+	require.NoError(t, err)
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		texts = append(texts, string(text))
 	}
 	return texts
 }
@@ -95,18 +106,106 @@ func textOf(e ast.Expr) string {
 	return ""
 }
 
+// pattern returns a pattern that matches texts with a quoted message, in which … stands for any text.
+func pattern(message string) *regexp.Regexp {
+	parts := strings.Split(message, "…")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(strings.TrimSpace(part))
+	}
+	return regexp.MustCompile(strings.Join(parts, `[^\n]*`))
+}
+
 func TestTheCodeHasEachMessageOfTheTroubleshootingPage(t *testing.T) {
 	quoted, all := quotedMessages(t), strings.Join(programTexts(t), "\n")
 	require.Greater(t, len(quoted), 80)
 	var unknown []string
 	for _, message := range quoted {
-		parts := strings.Split(message, "…")
-		for i, part := range parts {
-			parts[i] = regexp.QuoteMeta(strings.TrimSpace(part))
-		}
-		if !regexp.MustCompile(strings.Join(parts, `[^\n]*`)).MatchString(all) {
+		if !pattern(message).MatchString(all) {
 			unknown = append(unknown, message)
 		}
 	}
 	require.Empty(t, unknown, "the code does not have these messages")
+}
+
+// logged returns the messages that the programs log as warnings or errors. It finds the calls by the name of the method
+// and of the logger.
+func logged(t *testing.T) []string {
+	t.Helper()
+	files := programFiles(t)
+	constants := map[string]ast.Expr{} // by name
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == 1 && len(spec.Values) == 1 {
+				constants[spec.Names[0].Name] = spec.Values[0]
+			}
+			return true
+		})
+	}
+	var messages []string
+	for path, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !isWarning(call) {
+				return true
+			}
+			message := call.Args[0]
+			if len(call.Args) > 1 && strings.HasSuffix(lastName(call.Fun), "Context") {
+				message = call.Args[1]
+			}
+			text := textOf(message)
+			for range 2 { // a constant may be another constant
+				if text == "" {
+					message = constants[lastName(message)]
+					text = textOf(message)
+				}
+			}
+			require.NotEmpty(t, text, "%s logs a message that is no constant", path)
+			messages = append(messages, text)
+			return true
+		})
+	}
+	return messages
+}
+
+// isWarning reports whether a call logs a warning or an error.
+func isWarning(call *ast.CallExpr) bool {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	switch method.Sel.Name {
+	case "Warn", "WarnContext", "Error", "ErrorContext":
+		logger := strings.ToLower(lastName(method.X))
+		return strings.HasSuffix(logger, "log") || strings.HasSuffix(logger, "logger") || logger == "logof"
+	}
+	return false
+}
+
+// lastName returns the last name of an expression: b of a.b and of a.b().
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.CallExpr:
+		return lastName(e.Fun)
+	}
+	return ""
+}
+
+func TestTheTroubleshootingPageHasEachWarningAndErrorOfTheLog(t *testing.T) {
+	var quoted []*regexp.Regexp
+	for _, message := range quotedMessages(t) {
+		quoted = append(quoted, pattern(message))
+	}
+	messages := logged(t)
+	require.Greater(t, len(messages), 60)
+	var missing []string
+	for _, message := range messages {
+		if !slices.ContainsFunc(quoted, func(q *regexp.Regexp) bool { return q.MatchString(message) }) {
+			missing = append(missing, message)
+		}
+	}
+	require.Empty(t, missing, "docs/troubleshooting.md has no row for these messages of the log")
 }
