@@ -173,7 +173,7 @@ func (c *checker) checkKey() {
 	case errors.Is(err, fs.ErrNotExist):
 		c.note(what, "", fmt.Errorf("%s does not exist, and this cluster was recorded with a key (fingerprint %x): restore the file, or name it with --redaction-key-file", path, c.key))
 	case err == nil && c.key != nil && !bytes.Equal(c.key, key.Fingerprint()):
-		c.note(what, "", fmt.Errorf("%s is another key (fingerprint %x); this cluster was recorded with a key of fingerprint %x", path, key.Fingerprint(), c.key))
+		c.note(what, "", fmt.Errorf("%s is another key (fingerprint %x); this cluster was recorded with a key of fingerprint %x: name the file of that key with --redaction-key-file", path, key.Fingerprint(), c.key))
 	default:
 		c.note(what, path, err)
 	}

@@ -74,7 +74,7 @@ func ReadKey(path string) (FileKey, error) {
 	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	var key FileKey
 	if err != nil || len(raw) != len(key.bytes) {
-		return FileKey{}, fmt.Errorf("redaction key %s does not hold %d hexadecimal digits", path, 2*len(key.bytes))
+		return FileKey{}, fmt.Errorf("redaction key %s does not hold %d hexadecimal digits: restore the file, or name another one with --redaction-key-file", path, 2*len(key.bytes))
 	}
 	copy(key.bytes[:], raw)
 	return key, nil

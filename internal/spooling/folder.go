@@ -39,7 +39,7 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 	}
 	f.spool, err = OpenExclusive(ctx, f.Options, f.Log)
 	if errors.Is(err, syscall.EROFS) {
-		f.Log.Error("the disk of the spool is read-only: its entries are written to the database, and none are added", "folder", f.Options.Dir, "error", err)
+		f.Log.Error("the disk of the spool is read-only: its entries are written to the database, and none are added; make the disk writable, and restart the recorder", "folder", f.Options.Dir, "error", err)
 		f.Metrics.SpoolFailing.Set(1)
 		f.Options.ReadOnly = true
 		f.spool, err = OpenExclusive(ctx, f.Options, f.Log)
@@ -53,7 +53,7 @@ func (f *Folder) Open(ctx context.Context) (err error) {
 		if c, lookErr := spool.Inspect(f.Options.Dir); lookErr == nil && c.Bytes > 0 && !errors.Is(err, spool.ErrLocked) {
 			f.corrupt = true // The entries there would have come first.
 		}
-		f.Log.Error("there is no spool: a full queue will hold the watches back", "folder", f.Options.Dir, "error", err)
+		f.Log.Error("the spool cannot be opened: a full queue will hold the watches back; repair its folder, and restart the recorder", "folder", f.Options.Dir, "error", err)
 		return nil
 	}
 	if f.spool.Aside() != "" {
@@ -151,7 +151,8 @@ func (f *Folder) setAside(why string) error {
 		return nil
 	}
 	f.Metrics.SpoolFailing.Set(1)
-	f.Log.Error("the spool can be neither used nor set aside: a full queue will hold the watches back", "why", why, "error", err)
+	f.Log.Error("the spool can be neither used nor set aside: a full queue will hold the watches back; repair the disk, and restart the recorder",
+		"folder", f.Options.Dir, "why", why, "error", err)
 	err = f.spool.Close()
 	f.spool = nil
 	return err
@@ -159,7 +160,7 @@ func (f *Folder) setAside(why string) error {
 
 func (f *Folder) reportAside(folder, why string) {
 	f.Metrics.SpoolSetAside.Inc()
-	f.Log.Error("the spool is set aside", "why", why, "folder", folder)
+	f.Log.Error("the spool is set aside: its entries are not used; look at the folder, then remove it", "why", why, "folder", folder)
 }
 
 // read reads all entries once.
@@ -174,7 +175,7 @@ func (f *Folder) read(codec deltafifo.Codec) (map[Stream]*Leftover, error) {
 			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if !ok {
-			f.Log.Info("going on from the spool of the previous recorder", "entries", f.spool.Next()-first, "bytes", f.spool.Bytes(), "streams", len(left))
+			f.Log.Info("the previous recorder left entries in the spool; writing them first", "entries", f.spool.Next()-first, "bytes", f.spool.Bytes(), "streams", len(left))
 			return left, nil
 		}
 		e, err := deltafifo.ReadRecord(codec, record)
@@ -211,7 +212,7 @@ func (f *Folder) Spilled(e deltafifo.SpillEvent) {
 		f.Log.Warn("the database does not keep up; waiting entries go to the spool", attributes...)
 	default:
 		f.Metrics.SpoolFailing.Set(0)
-		f.Log.Info("the spool is drained", attributes...)
+		f.Log.Info("the database has taken all entries of the spool", attributes...)
 	}
 }
 

@@ -165,7 +165,7 @@ func (t *takeover) findCluster(ctx context.Context, tx pgx.Tx) (known bool, err 
 		return false, err
 	case !bytes.Equal(fingerprint, t.cfg.KeyFingerprint):
 		// I9: with another key, every Secret would seem to change, and old and new values could not be compared.
-		return false, fmt.Errorf("%w (fingerprint %x; this recorder's key has %x): give it the key of the first recording; a new key needs a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, t.cfg.KeyFingerprint)
+		return false, fmt.Errorf("%w (fingerprint %x; this recorder's key has %x): give it the key of the first recording, with --redaction-key-file; a new key needs a new record, in another database (docs/security.md)", ErrKeyMismatch, fingerprint, t.cfg.KeyFingerprint)
 	case name == t.cfg.ClusterName:
 		return true, nil
 	}

@@ -135,7 +135,7 @@ func TestNoValueOfASecretIsInADumpAFileAWALASpoolACheckpointOrALog(t *testing.T)
 
 	server.Start(t)
 	recorder = w.recordReady(t)
-	recorder.Await(t, "the spool is drained")
+	recorder.Await(t, "the database has taken all entries of the spool")
 	w.connect(t)
 	w.awaitSecrets(t, "-spooled", len(shapes))
 	w.makeCheckpoint(t)

@@ -186,7 +186,7 @@ func newRedaction(config []byte, keyFile string, named bool, clusterUID string, 
 	key := file.Of(clusterUID)
 	right := err == nil && bytes.Equal(key.Fingerprint(), fingerprint)
 	if named && fingerprint != nil && !right {
-		return nil, fmt.Errorf("redaction key %s is not the recorder's key; omit the flag to compare the values of Secrets masked", keyFile)
+		return nil, fmt.Errorf("redaction key %s is not the recorder's key: name that key with --redaction-key-file, or omit the flag to compare the values of Secrets masked", keyFile)
 	}
 	r := &redaction{masked: !right && (!named || fingerprint != nil)}
 	r.redactor, err = redact.New(key, redact.Secrets(settings.SecretValues), paths)
