@@ -151,7 +151,7 @@ func (v *chainWalk) link(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if v.linked = copy(v.before[:], digest) == len(v.before); !v.linked {
-		v.broken(v.report.FirstBatch, fmt.Sprintf("it is the oldest on record, and no prune says that batches 1 to %d were dropped", v.report.FirstBatch-1))
+		v.broken(v.report.FirstBatch, fmt.Sprintf("it is the oldest on record, and no prune says that commits 1 to %d were dropped", v.report.FirstBatch-1))
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (v *chainWalk) run(ctx context.Context) error {
 			return v.finish(ctx)
 		}
 		if b.Number != expected {
-			v.broken(expected, fmt.Sprintf("batches %d to %d are missing", expected, b.Number-1))
+			v.broken(expected, fmt.Sprintf("commits %d to %d are missing", expected, b.Number-1))
 		}
 		expected = b.Number + 1
 		if err := v.batch(ctx, &b); err != nil {
@@ -184,15 +184,15 @@ func (v *chainWalk) finish(ctx context.Context) error {
 		return err
 	}
 	if ok {
-		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, but no batch wrote it", extra.Seq))
+		v.broken(v.report.LastBatch+1, fmt.Sprintf("seq %d is on record, but no commit wrote it", extra.Seq))
 	}
 	if err := v.unmade(ctx); err != nil {
 		return err
 	}
 	if v.report.LastBatch != v.head.batch {
-		v.broken(v.head.batch, fmt.Sprintf("the head is at batch %d, and the last batch on record is %d", v.head.batch, v.report.LastBatch))
+		v.broken(v.head.batch, fmt.Sprintf("the head is at commit %d, and the last commit on record is %d", v.head.batch, v.report.LastBatch))
 	} else if !bytes.Equal(v.before[:], v.head.digest) {
-		v.broken(v.head.batch, "the head has another digest than the last batch")
+		v.broken(v.head.batch, "the head has another digest than the last commit")
 	}
 	return nil
 }

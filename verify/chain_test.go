@@ -77,7 +77,7 @@ func TestAMissingOldestPartitionBreaksTheChain(t *testing.T) {
 	b.DB.Exec(t, `DROP TABLE kuberewind.deltas_p20260310, kuberewind.batches_p20260310`)
 	report, err := verify.Chain(t.Context(), b.DB.Pool(t), "test")
 	require.NoError(t, err)
-	require.Equal(t, []verify.ChainBreak{{Batch: 3, Reason: "it is the oldest on record, and no prune says that batches 1 to 2 were dropped"}}, report.Breaks)
+	require.Equal(t, []verify.ChainBreak{{Batch: 3, Reason: "it is the oldest on record, and no prune says that commits 1 to 2 were dropped"}}, report.Breaks)
 	require.False(t, report.Anchored)
 	require.Equal(t, int64(3), report.FirstBatch)
 	require.Equal(t, int64(2), report.Batches)

@@ -15,7 +15,7 @@ func (v *chainWalk) undo(ctx context.Context, d *chain.Delta) error {
 	err := v.erasedBySeq.through(ctx, func(e *erasedRow) int64 { return e.Seq }, d.Seq, d.Seq, func(e *erasedRow) { erasures = append(erasures, *e) })
 	for i := len(erasures) - 1; i >= 0 && err == nil; i-- {
 		if erasures[i].After != d.Digest {
-			v.broken(v.report.LastBatch, fmt.Sprintf("seq %d is not what the erasure of batch %d wrote", d.Seq, erasures[i].batch))
+			v.broken(v.report.LastBatch, fmt.Sprintf("seq %d is not what the erasure of commit %d wrote", d.Seq, erasures[i].batch))
 			return nil
 		}
 		d.Digest = erasures[i].Before
@@ -45,11 +45,11 @@ func (v *chainWalk) unmade(ctx context.Context) error {
 		return err
 	}
 	if ok {
-		v.broken(extra.batch, fmt.Sprintf("seq %d is on record as erased, but no batch erased it", extra.Seq))
+		v.broken(extra.batch, fmt.Sprintf("seq %d is on record as erased, but no commit erased it", extra.Seq))
 	}
 	erasure, ok, err := v.erasuresMade.take(ctx)
 	if ok {
-		v.broken(erasure.batch, fmt.Sprintf("erasure %d is on record, but no batch made it", erasure.Number))
+		v.broken(erasure.batch, fmt.Sprintf("erasure %d is on record, but no commit made it", erasure.Number))
 	}
 	return err
 }

@@ -24,7 +24,7 @@ func TestVerifyReportsAGoodRecord(t *testing.T) {
 	got := b.replayed(t, "verify")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `record: 15 deltas of 6 lives (4 alive) folded and compared with their digests; 8 patches, 7 keyframes, 4 streams, 1 days, 0 checkpoints of 0 objects
-chain: 17 batches with 15 deltas, from the first batch on
+chain: 17 commits with 15 deltas, from the first commit on
 verify found no fault in the record.
 `, got.out)
 }
@@ -38,7 +38,7 @@ func TestALaterChangeBreaksTheChain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(got.out), &r))
 	require.False(t, r.Holds)
 	require.Equal(t, "chain", r.Findings[0].Check)
-	require.Contains(t, r.Findings[0].Text, "batch 5: ")
+	require.Contains(t, r.Findings[0].Text, "commit 5: ")
 	require.EqualValues(t, 15, r.Checked.Deltas)
 }
 

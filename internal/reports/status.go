@@ -51,7 +51,7 @@ func printCluster(out io.Writer, c status.Cluster, wide bool) error {
 	head.row("Recorded:", fmt.Sprintf("%d deltas, last commit %s", c.Seq, status.When(status.LastCommit(c.ClusterStatus))))
 	head.row("Streams:", streams(c))
 	if c.Gaps.Missed > 0 {
-		head.row("Gaps:", fmt.Sprintf("versions may be missing in %d stretches, the last one until %s; replay coverage lists them", c.Gaps.Missed, status.When(c.Gaps.Last)))
+		head.row("Gaps:", fmt.Sprintf("versions may be missing in %d gaps, the last one until %s; replay coverage lists them", c.Gaps.Missed, status.When(c.Gaps.Last)))
 	}
 	if c.Spool.Bytes > 0 {
 		head.row("Spool:", fmt.Sprintf("%d bytes on disk that wait for the database", c.Spool.Bytes))

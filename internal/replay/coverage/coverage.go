@@ -19,17 +19,17 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/resource"
 )
 
-const coverageLong = `Show which time ranges of the record are complete, where versions may be missing, and why.
+const coverageLong = `Show which stretches of the record are complete, where versions may be missing, and why.
 
 The first line says whether the record is complete, and where it ends if no recorder runs. Then coverage shows for each resource:
-  - the time ranges in which the record holds every version that the server served
+  - the stretches in which the record holds every version that the server served
   - the gaps between them, with their cause and the result of the next list
-  - the time ranges that the recorder's configuration excluded
+  - the stretches that the recorder's configuration excluded
 Then it shows the pauses, in which no recorder ran. Without a gap, the recorder caught up on the changes of a pause; their times are estimates. Versions
 before a resource's first list do not count as missing.
 
 -o json prints one object: cluster, from, to, complete, resources (group, resource, scope, complete, stretches: from, to, fromRV, toRV, complete,
-live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). A time range without "to" is still open.
+live, cause, detail, outcome, appeared, changed, vanished, unchanged), pauses (from, to, afterSeq, recorder). A stretch without "to" is still open.
 
 If you name a type that is not in the record, the first line says why: the recorder's settings exclude it, or the recorder never saw an object of it.
 
@@ -50,7 +50,7 @@ type coverageCommand struct {
 
 	since, until, output string
 	failIncomplete       bool
-	incomplete           bool // print only time ranges with missing versions
+	incomplete           bool // print only stretches with missing versions
 }
 
 // NewCommand makes the command coverage.
@@ -64,9 +64,9 @@ func NewCommand(e *env.Env) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	env.InstantVar(flags, &c.since, "since", "", "only time ranges after an instant (default: the beginning)")
-	env.InstantVar(flags, &c.until, "until", "", "only time ranges before an instant (default: the end)")
-	flags.BoolVar(&c.incomplete, "incomplete", false, "list only time ranges in which versions may be missing")
+	env.InstantVar(flags, &c.since, "since", "", "only stretches after an instant (default: the beginning)")
+	env.InstantVar(flags, &c.until, "until", "", "only stretches before an instant (default: the end)")
+	flags.BoolVar(&c.incomplete, "incomplete", false, "list only stretches in which versions may be missing")
 	flags.BoolVar(&c.failIncomplete, "fail-if-incomplete", false, "exit with 1 if versions may be missing")
 	flags.StringVarP(&c.output, "output", "o", output.Text, "text, wide or json")
 	return cmd
@@ -84,7 +84,7 @@ func (c *coverageCommand) run(cmd *cobra.Command, args []string) error {
 	if err == nil {
 		verdict := report.verdict(c.env.Zone())
 		if c.incomplete {
-			report.onlyHoles()
+			report.onlyIncomplete()
 		}
 		err = c.print(report, verdict)
 	}
@@ -114,7 +114,7 @@ type resourceCoverage struct {
 	unrecorded bool // the arguments name it, and no object of it was ever recorded
 }
 
-// Stretch is one time range of the record of one resource, and whether it is complete.
+// Stretch is a time in the record of one resource, and whether the record is complete there.
 type Stretch struct {
 	From      time.Time     `json:"from,omitzero"`
 	To        time.Time     `json:"to,omitzero"`
@@ -130,13 +130,13 @@ type Stretch struct {
 	Vanished  int64         `json:"vanished,omitempty"`
 	Unchanged int64         `json:"unchanged,omitempty"`
 
-	missing bool // versions in the requested time range may be missing
+	missing bool // versions in the requested time may be missing
 	after   bool // it is after the end of the record
 	isGap   bool // a gap of the record caused it, not the configuration
 }
 
-// onlyHoles removes the time ranges without missing versions, and the resources that then have none.
-func (r *Report) onlyHoles() {
+// onlyIncomplete removes the stretches without missing versions, and the resources that then have none.
+func (r *Report) onlyIncomplete() {
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		c.Stretches = slices.DeleteFunc(c.Stretches, func(s Stretch) bool { return !s.missing })
@@ -278,7 +278,7 @@ func byName(a, b resourceCoverage) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Scope, b.Scope))
 }
 
-// meets reports whether two time ranges overlap. A zero time is no bound.
+// meets reports whether two stretches overlap. A zero time is no bound.
 func meets(from, to, since, until time.Time) bool {
 	return (to.IsZero() || since.IsZero() || to.After(since)) && (from.IsZero() || until.IsZero() || !from.After(until))
 }
@@ -298,7 +298,7 @@ func (r *Report) add(s *history.Coverage) {
 	r.Resources[i].Stretches = append(r.Resources[i].Stretches, made)
 }
 
-// missed reports whether versions are missing in a time range. A first list that has come ends the time before it, which is
+// missed reports whether versions are missing in a stretch. A first list that has come ends the time before it, which is
 // no gap. The time that the configuration excludes is no gap. The time after the end of the record is one only if the user
 // requested it.
 func (r *Report) missed(s *Stretch) bool {

@@ -1,3 +1,3 @@
-// Package coverage is the command coverage. It shows which time ranges of the record are complete, and why the others are
+// Package coverage is the command coverage. It shows which stretches of the record are complete, and why the others are
 // not.
 package coverage

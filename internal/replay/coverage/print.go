@@ -57,7 +57,7 @@ func (p *coveragePrinter) print(r *Report, verdict string) error {
 	return err
 }
 
-// table prints a row for each time range, or nothing if there are none.
+// table prints a row for each stretch, or nothing if there are none.
 func (p *coveragePrinter) table(r *Report) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
@@ -88,10 +88,10 @@ func (p *coveragePrinter) table(r *Report) error {
 	return err
 }
 
-// incomplete matches the cell of a time range that is not complete.
+// incomplete matches the cell of a stretch that is not complete.
 var incomplete = regexp.MustCompile(`(?m)(  )no\b`)
 
-// shows reports whether the table has a row for a time range. Only the wide table has rows for the time before a first list
+// shows reports whether the table has a row for a stretch. Only the wide table has rows for the time before a first list
 // and after the end of the record. The verdict names that end.
 func (p *coveragePrinter) shows(s *Stretch) bool {
 	return p.wide || s.missing || s.Cause != delta.CauseFirstList && !s.after
@@ -175,24 +175,24 @@ func (c *resourceCoverage) absence() string {
 
 // summary returns one sentence about the recorded resources.
 func (r *Report) summary(zone *time.Location) string {
-	complete, holes, excluded := 0, 0, 0
+	complete, lacking, excluded := 0, 0, 0
 	for i := range r.Resources {
 		c := &r.Resources[i]
 		switch {
 		case c.unrecorded:
 		case c.Complete:
 			complete++
-		case !c.hasHole():
+		case !c.isIncomplete():
 			excluded++
 		default:
-			holes++
+			lacking++
 		}
 	}
 	end := r.end()
 	text := fmt.Sprintf("%s, each from its first list on", output.Counted(complete, "resource"))
 	switch {
-	case holes > 0:
-		text = fmt.Sprintf("Not complete: %d of %s with gaps", holes, output.Counted(complete+holes, "resource"))
+	case lacking > 0:
+		text = fmt.Sprintf("Not complete: %d of %s with gaps", lacking, output.Counted(complete+lacking, "resource"))
 		if !end.IsZero() {
 			text += "; recording stopped at " + end.In(zone).Format(output.StampForm)
 		}
@@ -226,7 +226,7 @@ func (r *Report) end() (end time.Time) {
 	return end
 }
 
-// hasHole reports whether versions in the requested time range may be missing.
-func (c *resourceCoverage) hasHole() bool {
+// isIncomplete reports whether versions in the requested time may be missing.
+func (c *resourceCoverage) isIncomplete() bool {
 	return slices.ContainsFunc(c.Stretches, func(s Stretch) bool { return s.missing })
 }

@@ -19,11 +19,11 @@ import (
 )
 
 const verifyLong = `Read the whole record and check it:
-  - seqs have no holes, and times do not go back
+  - no seq is missing, and times do not go back
   - every version folds to the digest that was stored with it
   - every patch matches the version to which it applies
   - keyframes, days, partitions, lives, positions and checkpoints agree with the deltas
-  - the chain of batches, in which each commit seals the previous commit, is unbroken
+  - the chain of commits, in which each commit seals the previous commit, is unbroken
   - no delta is missing, except the oldest days, if a prune ("recorder prune") is on record for them
   - no delta was changed, except by an erasure ("recorder erase") that is part of the chain
 verify prints a line for each finding, and a summary.
@@ -226,7 +226,7 @@ func (v *verifyCommand) record(ctx context.Context, rec *env.Record, report *Rep
 }
 
 func (v *verifyCommand) chain(ctx context.Context, rec *env.Record, report *Report) error {
-	progress := v.env.Progress("verifying the chain of batches")
+	progress := v.env.Progress("verifying the chain of commits")
 	defer progress.End()
 	chain, err := verify.Chain(ctx, rec.Pool(), rec.Cluster().Name)
 	if denied(err) {
@@ -239,7 +239,7 @@ func (v *verifyCommand) chain(ctx context.Context, rec *env.Record, report *Repo
 	}
 	report.Chain = chainReport{Checked: true, Batches: chain.Batches, Deltas: chain.Deltas, Erasures: chain.Erasures, Erased: chain.Erased, Anchored: chain.Anchored}
 	for _, b := range chain.Breaks {
-		v.found(report, verifyFinding{Check: string(verify.CheckChain), Text: fmt.Sprintf("batch %d: %s", b.Batch, b.Reason)})
+		v.found(report, verifyFinding{Check: string(verify.CheckChain), Text: fmt.Sprintf("commit %d: %s", b.Batch, b.Reason)})
 	}
 	return nil
 }
@@ -261,9 +261,9 @@ func (v *verifyCommand) print(r *Report) error {
 	case !r.Chain.Checked:
 		fmt.Fprintf(out, "chain: not checked: %s\n", r.Chain.Text)
 	case r.Chain.Anchored:
-		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the first batch on\n", r.Chain.Batches, r.Chain.Deltas)
+		fmt.Fprintf(out, "chain: %d commits with %d deltas, from the first commit on\n", r.Chain.Batches, r.Chain.Deltas)
 	default:
-		fmt.Fprintf(out, "chain: %d batches with %d deltas, from the oldest remaining batch on\n", r.Chain.Batches, r.Chain.Deltas)
+		fmt.Fprintf(out, "chain: %d commits with %d deltas, from the oldest remaining commit on\n", r.Chain.Batches, r.Chain.Deltas)
 	}
 	if r.Chain.Erasures > 0 {
 		fmt.Fprintf(out, "chain: %d erasures are part of it, which changed %d deltas; the view erasures has the user and the reason\n", r.Chain.Erasures, r.Chain.Erased)
