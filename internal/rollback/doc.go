@@ -40,8 +40,8 @@
 //
 // Words for a rollback:
 //
-//   - rollback: an etcd was put back to an older state. The code has no other word for it. On record, its cause is
-//     history_reversed.
+//   - rollback: an etcd was put back to an older state. On record, its cause is history_reversed. In sink/postgres it is a
+//     Reversal, because in a database a transaction is rolled back.
 //   - lost version: a version that the API server served, and that is no longer in etcd (lostVersion).
 //   - proof: the text that says why a history is no more. It goes on record with the gap.
 //   - evidence: a proof, with the version and the times that the gaps need (evidence).

@@ -38,8 +38,8 @@ type Streams struct {
 // Stream is what the package knows of one stream: its revisions, and whether they are of the present history.
 type Stream struct {
 	all   *Streams
-	index int   // among the streams
-	id    int32 // on record
+	index int   // its index among the streams
+	id    int32 // its ID on record
 	ask   asker
 
 	// Streams.mu protects the fields below.
@@ -120,7 +120,7 @@ func (r *Streams) recordTimeIfKnown(at time.Time) time.Time {
 // Spec describes a stream.
 type Spec struct {
 	Name       string // for logs and proofs
-	ID         int32  // on record
+	ID         int32  // its ID on record
 	Namespaced bool
 	// Canonical brings an object into the form in which it is recorded.
 	Canonical cache.TransformFunc
