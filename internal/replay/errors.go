@@ -11,7 +11,7 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/render"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 	"github.com/kuberewind/kuberewind/migrations"
 )
 

@@ -33,8 +33,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
 	"github.com/kuberewind/kuberewind/internal/replay/snapshot"
 	storycommand "github.com/kuberewind/kuberewind/internal/replay/story"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/replay/verify"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 	"github.com/kuberewind/kuberewind/internal/version"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/entries"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 // screen is the form of the log on a terminal. The text of new and deleted objects says so, so types have no column.

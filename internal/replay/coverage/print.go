@@ -15,7 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 func (c *coverageCommand) print(r *Report, verdict string) error {

@@ -7,27 +7,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 // Terminal reports whether a person reads standard output at a terminal, directly or through a pager.
 func (e *Env) Terminal() bool { return telemetry.IsTerminal(e.IOStreams.Out) }
 
 // Width returns the columns of the terminal; 0 if standard output is not a terminal.
-func (e *Env) Width() int {
-	f, ok := e.IOStreams.Out.(interface{ Fd() uintptr })
-	if !ok || !e.Terminal() {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
+func (e *Env) Width() int { return terminal.Width(e.IOStreams.Out) }
 
 // Style returns the style of standard output.
 func (e *Env) Style() terminal.Style { return terminal.NewStyle(e.colours(e.environ, e.IOStreams.Out)) }

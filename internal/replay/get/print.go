@@ -13,8 +13,8 @@ import (
 
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 func (g *getCommand) format() string { return strings.ToLower(*g.kubectl.PrintFlags.OutputFormat) }

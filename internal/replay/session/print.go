@@ -11,7 +11,7 @@ import (
 	"github.com/kuberewind/kuberewind/apiserver"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/replay/output"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 // print prints one session.

@@ -1,11 +1,26 @@
 package terminal
 
 import (
+	"io"
 	"regexp"
 	"strings"
 
 	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 )
+
+// Width returns the columns of the terminal that w writes to; 0 if w is not a terminal.
+func Width(w io.Writer) int {
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
 
 // escape matches a sequence that colours text. It has no width.
 var escape = regexp.MustCompile(`\x1b\[[0-9;]*m`)

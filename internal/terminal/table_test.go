@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 func TestTablesFoldBetweenTheirColumns(t *testing.T) {

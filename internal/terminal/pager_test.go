@@ -16,8 +16,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/pgtest"
 	"github.com/kuberewind/kuberewind/internal/replay"
 	"github.com/kuberewind/kuberewind/internal/replay/signals"
-	"github.com/kuberewind/kuberewind/internal/replay/terminal"
 	"github.com/kuberewind/kuberewind/internal/scenetest"
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
