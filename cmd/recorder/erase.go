@@ -44,10 +44,15 @@ func (p *program) eraseCommand() *cobra.Command {
 			"which rows (the view erasures), in the chain that \"replay verify\" checks, but not the value. A running recorder holds the value\n" +
 			"in memory: it ends with exit code 4; start it again. Older copies stay in backups, replicas and the write-ahead log.\n" +
 			"They stay in the files of the database until VACUUM FULL: see docs/retention.md.\n\n" +
-			"Exit codes: 0 done, or the affected rows were shown. 1 failed, and nothing was changed. 2 wrong usage.\n" +
-			"3 the database or the redaction key cannot be used, or deltas wait in the spool.",
+			"Exit codes:\n" +
+			"  0   done, or the affected rows were shown\n" +
+			"  1   failed, and nothing was changed\n" +
+			"  2   wrong usage\n" +
+			"  3   the database or the redaction key cannot be used, or deltas wait in the\n" +
+			"      spool",
 		Example: `  recorder erase --value-from-file leaked.txt
-  pass show db | recorder erase --value-from-file - --in secrets/shop/db --reason 'ticket 4711' --yes`,
+  pass show db | recorder erase --value-from-file - --in secrets/shop/db \
+    --reason 'ticket 4711' --yes`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.erase(cmd, f) },
 	}

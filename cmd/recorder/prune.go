@@ -35,7 +35,11 @@ func (p *program) pruneCommand() *cobra.Command {
 			"if later days store every object again that was alive after it. The recorder stores all living objects again each day.\n" +
 			"The record lists every prune (the view prunes).\n" +
 			"--database may name a login that is a member of " + migrations.PrunerRole + ", and of nothing else.\n\n" +
-			"Exit codes: 0 done; 1 failed, or a day could not be dropped; 2 wrong usage; 3 the database cannot be used.",
+			"Exit codes:\n" +
+			"  0   done\n" +
+			"  1   failed, or a day could not be dropped\n" +
+			"  2   wrong usage\n" +
+			"  3   the database cannot be used",
 		Example: `  recorder prune --older-than 90d --dry-run
   recorder prune --max-size 500Gi --reason 'the disk is full'`,
 		Args: noArguments,

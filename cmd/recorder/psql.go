@@ -21,7 +21,8 @@ func (p *program) psqlCommand() *cobra.Command {
 		Short: "Open a psql shell on the record",
 		Long:  "Open a psql shell on the record, embedded or elsewhere. If the embedded PostgreSQL does not run, the command starts it for as long as\nthe shell is open.",
 		Example: `  recorder psql
-  recorder psql -- -c 'SELECT * FROM kuberewind.changes ORDER BY seq DESC LIMIT 20'`,
+  recorder psql -- -c \
+    'SELECT * FROM kuberewind.changes ORDER BY seq DESC LIMIT 20'`,
 		Args: argumentsAfterDashes,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.psql(cmd, args) },
 	}

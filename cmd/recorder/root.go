@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kuberewind/kuberewind/internal/config"
+	"github.com/kuberewind/kuberewind/internal/help"
 	"github.com/kuberewind/kuberewind/internal/mistyped"
 	"github.com/kuberewind/kuberewind/internal/render"
 	"github.com/kuberewind/kuberewind/internal/telemetry"
@@ -50,8 +51,13 @@ Without arguments it records the cluster of the current kubeconfig context into 
 
 Each setting is a flag, a variable RECORDER_… or a key of the configuration file, in this order of precedence.
 
-Exit codes: 0 done; 1 failed while running; 2 wrong usage or configuration; 3 the cluster or the database cannot be used;
-4 another recorder has taken over, or the database has lost commits; 130, 143 ended by a second signal.`
+Exit codes:
+  0          done
+  1          failed while running
+  2          wrong usage or configuration
+  3          the cluster or the database cannot be used
+  4          another recorder has taken over, or the database has lost commits
+  130, 143   ended by a second signal`
 
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
@@ -64,6 +70,7 @@ func (p *program) command() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          p.run,
 	}
+	help.Fit(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, mistyped.Flag(cmd.Flags(), err)) })
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(p.runCommand(), p.migrateCommand(), p.checkCommand(), p.statusCommand(), p.headCommand(), p.psqlCommand(), p.pruneCommand(), p.eraseCommand(), p.configCommand())

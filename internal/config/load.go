@@ -32,7 +32,7 @@ func Flags(flags *pflag.FlagSet) {
 	flags.String("lease-name", d.LeaseName, "name of the Lease")
 	flags.Duration("lease-duration", d.LeaseDuration, "how long a leader may be silent before another recorder takes over")
 	flags.String("event-namespace", d.EventNamespace, "namespace for Events about the recorder itself (default: the Pod's; none outside a cluster)")
-	flags.StringArray("include", d.Include, "record only what a rule matches: resource[.group][/namespace][?label-selector], * in each part")
+	flags.StringArray("include", d.Include, "record only what a rule matches: resource[.group][/namespace][?labels], * in each part")
 	flags.StringArray("exclude", d.Exclude, "do not record what a rule matches; same form, wins over --include")
 	flags.String("secret-values", d.SecretValues, "hash: Secret values are replaced by a keyed hash; record: they are recorded")
 	flags.StringArray("redact", d.Redact, "further values to replace by a keyed hash: resource[.group]:/path/with/*")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kuberewind/kuberewind/internal/help"
 	blamecommand "github.com/kuberewind/kuberewind/internal/replay/blame"
 	"github.com/kuberewind/kuberewind/internal/replay/changelog"
 	"github.com/kuberewind/kuberewind/internal/replay/completion"
@@ -44,12 +45,13 @@ It reads only the record. Only "verify --against-cluster" asks the API server.
 for a shell, for many clients and for your own tools.
 
 An instant (--at, --from, --to, --since, --until, --around) is one of
-  18:45, yesterday 14:05, 2026-01-31, 2026-01-31 18:45   a time, in the local zone or in UTC (--utc)
-  2026-01-31T12:00:00Z, 1769860800                       a time, RFC 3339 or Unix seconds
-  10m, -10m, 2d12h ago                                   a duration before now
-  now                                                    the end of the record
-  seq:1234                                               after the delta of this number
-  rv:5678                                                after this resource version
+  18:45, yesterday 14:05             a time, in the local zone or in UTC (--utc)
+  2026-01-31, 2026-01-31 18:45       a date, or a date and a time
+  2026-01-31T12:00:00Z, 1769860800   a time, RFC 3339 or Unix seconds
+  10m, -10m, 2d12h ago               a duration before now
+  now                                the end of the record
+  seq:1234                           after the delta of this number
+  rv:5678                            after this resource version
 The answer includes the changes that happened at that instant.
 
 Settings are flags, variables (REPLAY_NO_PAGER for --no-pager, and so on) or keys of the file
@@ -58,7 +60,7 @@ kuberewind/replay.yaml, in this order of precedence. If none of them names the r
 exec and shell end with the exit code of the program that they run. The other commands use these codes.
 
 Exit codes:
-  0          success; diff: no difference; log --follow and serve: ended by Ctrl-C
+  0          success; diff: no difference; log --follow, serve: ended by Ctrl-C
   1          failure, or an incomplete answer; diff: something is different
   2          diff: failure
   3          verify --head: the commit was pruned, so it cannot be checked
@@ -104,6 +106,7 @@ func newRootCommand(name string, e *env.Env) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
+	help.Fit(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return env.MistakenFlag(cmd, err) })
 	env.SettingFlags(root.PersistentFlags())
 	e.Config.AddFlags(root.PersistentFlags())

@@ -21,7 +21,7 @@ if the version proves who wrote it.
 A line keeps its version while its value stays the same. It also keeps its version if it moves within its list, or if a writer replaces the fields around it.
 A ~ before a time means that the time is an estimate. A ? means that clocks of servers contradict the time. The column of the manager can also have:
   before the record   the line existed before the recording of the object began
-  in a gap            the record missed versions, and one of them may have set the line
+  in a gap            versions are missing; one of them may have set the line
   -                   the writer is unknown
 
 On a terminal, blame prints a version once for consecutive lines.

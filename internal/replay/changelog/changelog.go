@@ -29,7 +29,8 @@ Without a name, log shows a namespace (-n, or the namespace of the current conte
 
 On a terminal, log shows the changes of people and deployers, and counts the rest in its last line ("folds" it): Events, Leases, Endpoints of controllers,
 bindings, resyncs, and versions that change only the status or only managedFields. These exceptions are shown:
-  - an eviction, and a Pod whose container begins to wait, as in ImagePullBackOff, although only the status changes
+  - an eviction, and a Pod whose container begins to wait, as in
+    ImagePullBackOff, although only the status changes
   - a type that you name
 If objects of one owner change in the same way within a second, log prints one line with their number; -v shows each. Folding looks at what changed, never
 at who changed it. JSON and pipes fold nothing, unless -v, --only, --ignore or --events is on the command line; --verbose=false folds there too.
@@ -64,7 +65,8 @@ const logExample = `  # The life of a Deployment
   %[1]s log -n shop --around 03:12 --within 5m
 
   # Who changed an image in the last two days
-  %[1]s log deploy -A --path 'spec.template.spec.containers[*].image' --since 2d
+  %[1]s log deploy -A --since 2d \
+    --path 'spec.template.spec.containers[*].image'
 
   # The newest ten changes in the cluster, without annotations
   %[1]s log -A --limit 10 --ignore metadata.annotations

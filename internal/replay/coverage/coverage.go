@@ -22,7 +22,8 @@ import (
 const coverageLong = `Show which stretches of the record are complete, where versions may be missing, and why.
 
 The first line says whether the record is complete, and where it ends if no recorder runs. Then coverage shows for each resource:
-  - the stretches in which the record holds every version that the server served
+  - the stretches in which the record holds every version that the server
+    served
   - the gaps between them, with their cause and the result of the next list
   - the stretches that the recorder's configuration excluded
 Then it shows the pauses, in which no recorder ran. Without a gap, the recorder caught up on the changes of a pause; their times are estimates. Versions
@@ -36,7 +37,8 @@ If you name a type that is not in the record, the first line says why: the recor
 If versions are missing, the exit code is still 0. With --fail-if-incomplete, it is 1.`
 
 const coverageExample = `  # Is last night complete?
-  %[1]s coverage --since 2026-01-30T22:00:00Z --until 2026-01-31T06:00:00Z --fail-if-incomplete
+  %[1]s coverage --since 2026-01-30T22:00:00Z \
+    --until 2026-01-31T06:00:00Z --fail-if-incomplete
 
   # Only the gaps since yesterday
   %[1]s coverage --since yesterday --incomplete

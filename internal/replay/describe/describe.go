@@ -38,7 +38,7 @@ const example = `  # A Pod as it was ten minutes ago, with its Events at that ti
   %[1]s describe deployment web -n shop --at 2026-01-31T03:12:00Z
 
   # All Pods with a label, with their Events
-  %[1]s describe pods -n shop -l app=web --show-events --at 2026-01-31T03:12:00Z
+  %[1]s describe pods -n shop -l app=web --show-events --at 03:12
 
   # A Node and its Pods
   %[1]s describe node worker-1 --at 1h`

@@ -34,14 +34,16 @@ const example = `  # k9s on the cluster as it was ten minutes ago
   # kubectl when the alert fired, in a namespace
   %[1]s exec --at 2026-01-31T03:12:00Z -n shop -- kubectl describe pod web-0
 
-  # k9s in a session, which another terminal plays: %[1]s session night --play --speed 10
+  # k9s in a session, which another terminal plays:
+  # %[1]s session night --play --speed 10
   %[1]s exec --session night -- k9s
 
-  # k9s computes ages itself: shift all times, so that it shows the ages at the instant
+  # k9s computes ages itself: shift all times, so that it shows the ages of then
   %[1]s exec --at 10m --shift-times -- k9s
 
   # A controller, and the changes that it would have made last night
-  %[1]s exec --at "yesterday 23:30" --intentions intentions.jsonl -- ./controller --leader-elect=false
+  %[1]s exec --at "yesterday 23:30" --intentions intentions.jsonl -- \
+    ./controller --leader-elect=false
 
   # A script that calls kubectl many times, always at the same instant
   %[1]s exec --at yesterday -- ./count-images.sh`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,7 +25,12 @@ resources (from the definition at that instant). AGE and similar columns are rel
 
 If an object was deleted, get fails, and prints when the object was deleted, and by which delta. --last shows the last state of one deleted object.
 
+-o takes the formats of kubectl get: https://kubernetes.io/docs/reference/kubectl/#output-options
+
 Exit code 1 means that something was not found or is damaged. get still shows the rest.`
+
+// links matches the links in kubectl's texts for -o and --template, which are longer than a line of help.
+var links = regexp.MustCompile(` See custom columns \[.*| \[http[^\]]*\]`)
 
 const getExample = `  # Pods as they were ten minutes ago
   %[1]s get pods -n shop --at 10m
@@ -73,6 +79,10 @@ func NewCommand(e *env.Env) *cobra.Command {
 	flags.BoolVar(&g.last, "last", false, "the last state of one named object that was deleted before the instant")
 	flags.BoolVar(&g.kubectl.IgnoreNotFound, "ignore-not-found", false, "treat a missing object as no error")
 	g.kubectl.PrintFlags.AddFlags(cmd)
+	for _, name := range []string{"output", "template"} {
+		f := flags.Lookup(name)
+		f.Usage = links.ReplaceAllString(f.Usage, "")
+	}
 	return cmd
 }
 

@@ -40,7 +40,8 @@ const example = `  # Use this shell on the cluster as it was ten minutes ago
   %[1]s kubeconfig --at 2026-01-31T03:20:00Z -o after.kubeconfig
 
   # A server that others run, with the token that you have in the live cluster
-  %[1]s kubeconfig --at 10m --own-credentials --server https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11 -o past.kubeconfig`
+  %[1]s kubeconfig --at 10m -o past.kubeconfig --own-credentials --server \
+    https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11`
 
 // command is one call of kubeconfig.
 type command struct {

@@ -47,13 +47,14 @@ const example = `  # Serve the record; in another terminal: %[1]s exec --at 10m 
   # Always on the same port, with a log of all requests
   %[1]s serve --listen 127.0.0.1:6443 --audit-log reads.jsonl
 
-  # Run your controller against last night, and see the changes that it would have made
+  # Run your controller against last night, and see what it would have changed
   %[1]s serve --intentions intentions.jsonl
   %[1]s exec --at "yesterday 23:30" -- ./controller --leader-elect=false
 
   # Serve every user who may read the live cluster, with their own tokens
-  %[1]s serve --listen 0.0.0.0:6443 --tls-cert tls.crt --tls-key tls.key --authorization live-self \
-    --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig --page-listen 0.0.0.0:8443`
+  %[1]s serve --listen 0.0.0.0:6443 --page-listen 0.0.0.0:8443 \
+    --tls-cert tls.crt --tls-key tls.key --authorization live-self \
+    --live 0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11=live.kubeconfig`
 
 // command is one call of serve.
 type command struct {

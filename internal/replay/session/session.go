@@ -48,8 +48,9 @@ const example = `  # Last night, half an hour before the alert
   %[1]s session
   %[1]s session night --end
 
-  # A session of a server that others run, with the token that you have in the live cluster
-  %[1]s session night --at 1h --own-credentials --server https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11`
+  # A session of a server that others run, with your token of the live cluster
+  %[1]s session night --at 1h --own-credentials --server \
+    https://past.example.com:6443/clusters/0f5c2f6e-8c1c-4d0e-9d26-5f2c1f0f9a11`
 
 // command is one call of session.
 type command struct {

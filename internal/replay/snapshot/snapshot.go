@@ -20,8 +20,10 @@ const snapshotLong = `Write the whole cluster, or part of it, as it was at an in
 
   --format yaml    a List, for kubectl apply
   --format json    a List in JSON; keeps numbers of any size
-  --format files   one file per object: <group>/<resource>/<namespace>/<name>.yaml
-  --format tar     the same files in an archive, compressed if its name ends in .gz, .tgz or .zst
+  --format files   one file per object:
+                   <group>/<resource>/<namespace>/<name>.yaml
+  --format tar     the same files in an archive, compressed if its name ends in
+                   .gz, .tgz or .zst
 
 Without --format, --output sets the format:
   -, .yaml, .yml                  yaml; - is standard output
@@ -46,10 +48,12 @@ const snapshotExample = `  # Everything as it was an hour ago, one file per obje
   %[1]s snapshot -n shop --at 2026-01-31T03:12:00Z -o shop.tar.zst
 
   # Copy the objects of a namespace into another cluster
-  %[1]s snapshot -n shop --at 1h --for-apply | kubectl --context other apply --server-side -f -
+  %[1]s snapshot -n shop --at 1h --for-apply |
+    kubectl --context other apply --server-side -f -
 
   # The number of objects of each kind
-  %[1]s snapshot --at -1d --format json | jq -r '.items[].kind' | sort | uniq -c`
+  %[1]s snapshot --at -1d --format json |
+    jq -r '.items[].kind' | sort | uniq -c`
 
 type snapshotCommand struct {
 	env           *env.Env

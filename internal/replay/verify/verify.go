@@ -22,10 +22,14 @@ const verifyLong = `Read the whole record and check it:
   - no seq is missing, and times do not go back
   - every version folds to the digest that was stored with it
   - every patch matches the version to which it applies
-  - keyframes, days, partitions, lives, positions and checkpoints agree with the deltas
-  - the chain of commits, in which each commit seals the previous commit, is unbroken
-  - no delta is missing, except the oldest days, if a prune ("recorder prune") is on record for them
-  - no delta was changed, except by an erasure ("recorder erase") that is part of the chain
+  - keyframes, days, partitions, lives, positions and checkpoints agree with
+    the deltas
+  - the chain of commits, in which each commit seals the previous commit, is
+    unbroken
+  - no delta is missing, except the oldest days, if a prune ("recorder prune")
+    is on record for them
+  - no delta was changed, except by an erasure ("recorder erase") that is part
+    of the chain
 verify prints a line for each finding, and a summary.
 
 With --against-cluster, verify also lists the live cluster, and rebuilds the record at the resource version of each list. Both must be equal, object by object.
@@ -47,8 +51,10 @@ another version) and findings; with --head, outcome (equal, different, pruned), 
 scope, status: equal, different, unproven; objects, resourceVersion, masked, text).
 
 Exit codes:
-  0   no fault was found; --head: the commit has this digest; --activity: all counts are right
-  1   a check failed or could not run; --head: the commit has another digest or is missing; --activity: a count is wrong
+  0   no fault was found; --head: the commit has this digest;
+      --activity: all counts are right
+  1   a check failed or could not run; --head: the commit has another digest or
+      is missing; --activity: a count is wrong
   3   --head: the commit was pruned, so it cannot be checked`
 
 const verifyExample = `  # Has the record a fault?
