@@ -120,9 +120,9 @@ func (c *campaign) round(t *testing.T) bool {
 	return c.whole()
 }
 
-// mayRefuse reports whether the API server may refuse a watch shortly before a rollback is found: the recorder was away for a while,
-// or it reconnects to a server that has just started. Then the recorder cannot trust the server's caches without a restart. In all
-// other rounds it has to trust them by itself.
+// mayRefuse reports whether the API server may refuse a watch shortly before a rollback is found. It may if the recorder was away for
+// a while, or reconnects to a server that has just started. Then the recorder cannot trust the server's caches without a restart. In
+// all other rounds it has to trust them by itself.
 func (c *campaign) mayRefuse(together []fault) bool {
 	return c.lagging || slices.ContainsFunc(together, func(f fault) bool {
 		return strings.HasPrefix(f.kind, "recorder-") || f.kind == "etcd-restored-unseen" || f.kind == "etcd-restored-for-one"
