@@ -1,7 +1,7 @@
 // Package help prints the help of cobra commands in lines that fit on a terminal.
 //
 // Lines are as long as the terminal allows, and at most 100 columns. If the output is not a terminal, they have 80 columns. A text
-// of a command consists of paragraphs, which are wrapped anew, and of indented lines, which stay as they are: tables and commands to
+// of a command consists of paragraphs, which are wrapped again, and of indented lines, which stay as they are: tables and commands to
 // copy. The package starts no goroutine and has no knobs.
 package help
 
