@@ -1,19 +1,28 @@
 package reports
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
-// table prints aligned columns, three spaces apart as kubectl does.
+// table prints aligned columns, three spaces apart as kubectl does. On a terminal, it wraps the last column.
 type table struct {
-	w       *tabwriter.Writer
+	out     io.Writer
+	text    *bytes.Buffer
+	w       *tabwriter.Writer // writes to text
+	last    []string          // the last cell of each line of text
 	hasHead bool
 }
 
-func newTable(out io.Writer) *table { return &table{w: tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)} }
+func newTable(out io.Writer) *table {
+	text := &bytes.Buffer{}
+	return &table{out: out, text: text, w: tabwriter.NewWriter(text, 0, 0, 3, ' ', 0)}
+}
 
 // titled prints an empty line and the head of a table. Only the first call does so.
 func (t *table) titled(cells ...string) {
@@ -29,10 +38,39 @@ func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.Join(strings.Fields(cell), " ")
 	}
+	t.last = append(t.last, cells[len(cells)-1])
 	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
 
 // gap prints an empty line. The columns after it get new widths.
-func (t *table) gap() { fmt.Fprintln(t.w) }
+func (t *table) gap() {
+	t.last = append(t.last, "")
+	fmt.Fprintln(t.w)
+}
 
-func (t *table) flush() error { return t.w.Flush() }
+func (t *table) flush() error {
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(t.out, t.wrapped(terminal.Width(t.out)))
+	return err
+}
+
+// wrapped returns the text with the last cells wrapped within their column. Width 0 means that there is no limit. If the last column
+// has less than half of the width, its cells go on near the left margin.
+func (t *table) wrapped(width int) string {
+	if width == 0 {
+		return t.text.String()
+	}
+	var wrapped strings.Builder
+	row := 0
+	for line := range strings.Lines(t.text.String()) {
+		column := terminal.Columns(strings.TrimSuffix(line, "\n")) - terminal.Columns(t.last[row])
+		if column > width/2 {
+			column = 4
+		}
+		wrapped.WriteString(terminal.Wrap(line, width, column))
+		row++
+	}
+	return wrapped.String()
+}
