@@ -38,7 +38,7 @@ func TestTheOwnerCanGiveUpAClusterThatKeepsTheDaysOfAnother(t *testing.T) {
 	gone.sink.Close()
 	run(t, r.admin, `INSERT INTO kuberewind.activity SELECT cluster, day, first_seq, last_seq, 'hour', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' FROM kuberewind.days`)
 	for _, name := range []string{"prod", "staging"} {
-		run(t, r.admin, "INSERT INTO kuberewind.leaders VALUES ('uid-of-"+name+"', 'host', 'token', now(), '6s')")
+		run(t, r.admin, "INSERT INTO kuberewind.leaders VALUES ('uid-of-"+name+"', 'host', 'token', now() - interval '1 hour', '6s')")
 		run(t, r.admin, "INSERT INTO kuberewind.standbys VALUES ('uid-of-"+name+"', 'host', now(), '6s')")
 	}
 	conn := pruner(t, r)
@@ -69,7 +69,7 @@ func TestAClusterThatIsRecordedOrUnknownIsNotGivenUp(t *testing.T) {
 	r.now = time.Now()
 	st := r.stream("apps", "deployments", "Deployment", true)
 	r.commit(watched(st, delta.Updated, r.made("shop", "new", "uid-3", `{"replicas":10}`)))
-	for name, why := range map[string]string{"prod": "a recorder still writes the cluster prod", "other": "query returned no rows"} {
+	for name, why := range map[string]string{"prod": "a recorder still runs for the cluster prod", "other": "query returned no rows"} {
 		_, err := r.admin.Exec(t.Context(), giveUp(t, name))
 		var refusal *pgconn.PgError
 		require.ErrorAs(t, err, &refusal)

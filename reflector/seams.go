@@ -50,7 +50,7 @@ type InterruptStore interface {
 type outlet struct {
 	store     cache.ReflectorStore
 	paged     PagedStore
-	unread    UnreadableStore
+	tolerant  UnreadableStore
 	interrupt InterruptStore
 	bookmark  cache.ReflectorBookmarkStore
 	proof     ProofStore
@@ -60,7 +60,7 @@ type outlet struct {
 func newOutlet(store cache.ReflectorStore) outlet {
 	o := outlet{store: store}
 	o.paged, _ = store.(PagedStore)
-	o.unread, _ = store.(UnreadableStore)
+	o.tolerant, _ = store.(UnreadableStore)
 	o.interrupt, _ = store.(InterruptStore)
 	o.bookmark, _ = store.(cache.ReflectorBookmarkStore)
 	o.proof, _ = store.(ProofStore)
@@ -104,7 +104,7 @@ func (o outlet) beginReplace(cause delta.Cause, detail, from string) error {
 
 // unreadable passes the key of each object of an error to the store.
 func (o outlet) unreadable(errs []error) error {
-	if o.unread == nil {
+	if o.tolerant == nil {
 		return nil
 	}
 	for _, err := range errs {
@@ -113,8 +113,8 @@ func (o outlet) unreadable(errs []error) error {
 		if errors.As(err, &named) && named.ObjectName().Name != "" {
 			key = named.ObjectName().String()
 		}
-		if err := o.unread.Unreadable(key); err != nil {
-			return storeFailed("unread", "", err)
+		if err := o.tolerant.Unreadable(key); err != nil {
+			return storeFailed("unreadable", "", err)
 		}
 	}
 	return nil

@@ -141,7 +141,7 @@ func ReadFile(v *viper.Viper, path string) error {
 	return nil
 }
 
-const ruleForm = "resource[.group][/namespace][?label-selector]"
+const ruleForm = "resource[.group][/namespace][?labels]"
 
 // emptyRules refuses empty rules. viper drops them, so an intended filter would be missing.
 func emptyRules(flags *pflag.FlagSet) error {

@@ -128,8 +128,8 @@ func (d *Database) Await(ctx context.Context) error {
 		if class := postgres.ClassOf(err); ctx.Err() != nil || !class.Transient() && class != postgres.Cancelled {
 			return err
 		}
-		d.log.Warn("the database does not answer; waiting for it: bring it back, or correct --database and restart; nothing is recorded meanwhile, and changes that the API server forgets become gaps",
-			"why", "this data directory has recorded the cluster before", "wait", wait.String(), "error", err)
+		d.log.Warn("the database does not answer; waiting for it: bring it back, or correct --database and restart the recorder",
+			"why", "a spool folder of this cluster exists", "wait", wait.String(), "error", err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -21,7 +21,7 @@ type Filter struct {
 	include, exclude []rule
 }
 
-// rule is resource[.group][/namespace][?label-selector]. Resource, group and namespace are glob patterns of path.Match. Without a group the rule
+// rule is resource[.group][/namespace][?labels]. Resource, group and namespace are glob patterns of path.Match. Without a group the rule
 // applies to every group; a trailing dot means the core group.
 type rule struct {
 	text      string
@@ -72,7 +72,7 @@ func parseRule(text string) (rule, error) {
 	resource, group, found := strings.Cut(rest, ".")
 	r.resource, r.group, r.anyGroup = resource, group, !found
 	if r.resource == "" || r.namespace == "" {
-		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?label-selector]; * matches any", text)
+		return rule{}, fmt.Errorf("rule %q is not resource[.group][/namespace][?labels]; * matches any", text)
 	}
 	if strings.ContainsAny(rest+namespace, ", \t\n") {
 		return rule{}, fmt.Errorf("rule %q: commas and white space are allowed only in a label selector. Give each rule its own flag; in a variable, separate rules by white space", text)

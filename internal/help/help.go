@@ -52,7 +52,7 @@ var optional = regexp.MustCompile(`\[--?[^\[\]]+\]`)
 // unbroken is a space at which no line is wrapped.
 const unbroken = "\u00a0"
 
-// page is the help of one command. Its sections are those of cobra, in the same order.
+// page is the help of one command. Its sections are cobra's, in cobra's order, without groups and additional help topics.
 type page struct {
 	width int
 	text  strings.Builder

@@ -58,7 +58,7 @@ type Recorder struct {
 // progress is the progress of the start.
 type progress struct {
 	started   time.Time     // when the record was opened, by the clock of the record
-	recording chan struct{} // closed when all streams that discovery found at the start have started
+	recording chan struct{} // closed when each stream that discovery found at the start has started
 	allOpen   chan struct{} // closed when all streams with living objects on record are open
 }
 
@@ -196,7 +196,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 	return h.Wait()
 }
 
-// awaitStreams waits until all streams of the start have started. Then the recorder is ready and logs "recording".
+// awaitStreams waits until each stream that discovery found at the start has started (Stream.Started). Then the recorder is ready
+// and logs "recording".
 func (r *Recorder) awaitStreams(ctx context.Context, announced <-chan struct{}) {
 	select {
 	case <-announced:

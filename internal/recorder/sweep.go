@@ -12,7 +12,7 @@ func (r *Recorder) newSweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{Sink: r.sink, Queue: r.queue, Now: r.clock.Now, Streams: streams, Open: r.streams.OpenDormant, Opened: r.progress.allOpen, Log: r.env.log}
 }
 
-// sweep runs the sweeper. It waits first until the streams of the start have settled.
+// sweep runs the sweeper. It waits first until each stream that discovery found at the start has started.
 func (r *Recorder) sweep(ctx context.Context) error {
 	select {
 	case <-r.progress.recording:

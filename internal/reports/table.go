@@ -10,7 +10,8 @@ import (
 	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
-// table prints aligned columns, three spaces apart as kubectl does. On a terminal, it wraps the last column.
+// table prints aligned columns, three spaces apart as kubectl does. On a terminal, it wraps long lines,
+// in the last column if that has room.
 type table struct {
 	out     io.Writer
 	text    *bytes.Buffer

@@ -1,8 +1,8 @@
 // Package rollback notices that an operator has put an etcd back to an older state, and says what each stream missed by
 // that.
 //
-// An etcd that was put back gives out revisions again that are already on record, for other writes. An API server that was not
-// restarted still serves the lost versions, and its watches stay quiet. So this package keeps some of the versions that
+// A restored etcd numbers new writes with revisions that are already on record. An API server that was not restarted still serves
+// the lost versions, and its watches stay quiet. So this package keeps some of the versions that
 // the API server served, and asks etcd whether it still holds them. If it does not, that proves a rollback.
 //
 // The package also knows which stream has which revision. After an expired watch, a recovery skips the revisions of other
@@ -40,8 +40,8 @@
 //
 // Words for a rollback:
 //
-//   - rollback: an etcd was put back to an older state. On record, its cause is history_reversed. In sink/postgres it is a
-//     Reversal, because in a database a transaction is rolled back.
+//   - rollback: an etcd was put back to an older state. On record, its cause is history_reversed. In sink/postgres and
+//     history it is a reversal, because in a database a transaction is rolled back.
 //   - lost version: a version that the API server served, and that is no longer in etcd (lostVersion).
 //   - proof: the text that says why a history is no more. It goes on record with the gap.
 //   - evidence: a proof, with the version and the times that the gaps need (evidence).

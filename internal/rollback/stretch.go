@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// busierWait is how long a stream waits for the next revision that a busier stream claims. An API server keeps the
-	// history that follows for more than a minute.
+	// busierWait is how long a stream waits without progress: no revision is claimed, and no busier stream moves its
+	// position. An API server keeps the history that follows for more than a minute. If it forgets that history meanwhile,
+	// the stream recovers once more.
 	busierWait = 10 * time.Second
 	// busierLongWait is how long a stream waits if it would have to look at more than fewLooks revisions. Every
 	// other stream would look at as many, and delay the very streams that could claim them.
@@ -70,8 +71,9 @@ func (s *stretch) unaccounted(ctx context.Context, limit int, wait bool) ([]uint
 	return rest, nil
 }
 
-// awaitBusier waits until no busier stream is about to claim revisions. Busier streams recover one after the other. So the
-// wait goes on as long as one of them claims revisions, also if another one has stood still for long.
+// awaitBusier waits until the revisions are claimed, or no busier stream is behind. It ends if nothing moves for busierWait, or
+// for busierLongWait if more than fewLooks are unclaimed, and always after busierLongestWait. Busier streams recover one after
+// the other, so the progress of any of them counts.
 func (s *stretch) awaitBusier(ctx context.Context) error {
 	beganAt := time.Now()
 	fewest, progressAt := math.MaxInt, beganAt

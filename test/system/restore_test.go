@@ -23,7 +23,7 @@ type restored struct {
 	*act
 	saved    *controlplane.SavedData
 	recorder *recordertest.Process
-	undone   string    // resource version of the last write that is put back
+	lost     string    // resource version of the last write that is put back
 	before   time.Time // when that was seen
 }
 
@@ -44,8 +44,8 @@ func beforeRestore(t *testing.T) *restored {
 	require.NoError(t, err)
 	r.merge(configMaps, "kept", `{"data":{"later":"yes"}}`)
 	r.delete(configMaps, "gone")
-	r.undone = r.create(configMaps, template(configMaps, "default", "lost")).GetResourceVersion()
-	w.awaitLines(t, []string{r.undone}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'lost'`)
+	r.lost = r.create(configMaps, template(configMaps, "default", "lost")).GetResourceVersion()
+	w.awaitLines(t, []string{r.lost}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'lost'`)
 	require.NoError(t, w.db.QueryRow(t.Context(), `SELECT max(observed_at) FROM kuberewind.deltas WHERE name = 'lost'`).Scan(&r.before))
 	return r
 }
@@ -94,13 +94,13 @@ func (r *restored) requireGenerations(t *testing.T) {
 	t.Helper()
 	at := history.At(r.before).String()
 	was := r.lines(t, configMapsNow, at)
-	require.Contains(t, was, "lost@"+r.undone)
+	require.Contains(t, was, "lost@"+r.lost)
 	require.Len(t, was, 2)
 	made := r.create(configMaps, template(configMaps, "default", "new")).GetResourceVersion()
 	r.awaitTruth(t)
 	require.Contains(t, r.lines(t, configMapsNow, "rv:"+made), "new@"+made)
 	for _, now := range r.lines(t, configMapsNow, "rv:"+made) {
-		require.NotEqual(t, "lost@"+r.undone, now)
+		require.NotEqual(t, "lost@"+r.lost, now)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestAnEtcdThatIsRestoredUnderItsAPIServerIsNotTrustedBeforeThatHasNoticed(t
 	r := beforeRestore(t)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
 	r.awaitAll(t)
-	eventually(t.Context(), t, "the reversal on record", func() bool {
+	eventually(t.Context(), t, "the rollback on record", func() bool {
 		return slices.Contains(r.open(t), "configmaps history_reversed")
 	})
 	// The API server lists the objects in its cache.
@@ -151,12 +151,12 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := beforeRestore(t)
 	// The first of a stream is one of the versions that are checked again.
-	r.undone = r.create(secrets, template(secrets, "default", "undone")).GetResourceVersion()
-	r.awaitLines(t, []string{r.undone}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'undone'`)
+	r.lost = r.create(secrets, template(secrets, "default", "undone")).GetResourceVersion()
+	r.awaitLines(t, []string{r.lost}, `SELECT resource_version FROM kuberewind.deltas WHERE name = 'undone'`)
 	require.NoError(t, r.plane.Etcd.RestoreData(t.Context(), r.saved))
 	restored := time.Now() // Until it was stopped, etcd may have served more of the old history: a renewed Lease.
 	r.createAgain(configMaps, "hidden")
-	last, err := strconv.ParseInt(r.undone, 10, 64)
+	last, err := strconv.ParseInt(r.lost, 10, 64)
 	require.NoError(t, err)
 	r.overtake(t, last)
 	// Nothing of what shows that there was another history is served any more.
@@ -167,7 +167,7 @@ func TestAnEtcdThatOvertakesItselfUnderItsAPIServerIsNotTrusted(t *testing.T) {
 	list, err := r.in(configMaps).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.False(t, slices.ContainsFunc(list.Items, func(o unstructured.Unstructured) bool { return o.GetName() == "hidden" }), "the API server tells the truth: this shows nothing")
-	eventually(t.Context(), t, "the reversal on record", func() bool { return slices.Contains(r.open(t), "configmaps history_reversed") })
+	eventually(t.Context(), t, "the rollback on record", func() bool { return slices.Contains(r.open(t), "configmaps history_reversed") })
 	// Nor is it by a recorder that has not seen anything of that itself.
 	r.recorder.Kill(t)
 	r.recorder = r.record(t)

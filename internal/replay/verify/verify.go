@@ -30,7 +30,7 @@ const verifyLong = `Read the whole record and check it:
     is on record for them
   - no delta was changed, except by an erasure ("recorder erase") that is part
     of the chain
-verify prints a line for each finding, and a summary.
+verify prints a line for each fault that it finds, and a summary.
 
 With --against-cluster, verify also lists the live cluster, and rebuilds the record at the resource version of each list. Both must be equal, object by object.
 If verify can read the recorder's key, it hashes the values of Secrets like the recorder. If not, it masks them on both sides. verify prints a line for each
@@ -57,7 +57,7 @@ Exit codes:
       is missing; --activity: a count is wrong
   3   --head: the commit was pruned, so it cannot be checked`
 
-const verifyExample = `  # Has the record a fault?
+const verifyExample = `  # Does the record have a fault?
   %[1]s verify
 
   # Has the record changed up to a head that you kept?
