@@ -10,8 +10,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/terminal"
 )
 
-// table prints aligned columns, three spaces apart as kubectl does. On a terminal, it wraps long lines,
-// in the last column if that has room.
+// table prints aligned columns, three spaces apart as kubectl does. On a terminal, the lines fit.
 type table struct {
 	out     io.Writer
 	text    *bytes.Buffer
@@ -57,8 +56,8 @@ func (t *table) flush() error {
 	return err
 }
 
-// wrapped returns the text with the last cells wrapped within their column. Width 0 means that there is no limit. If the last column
-// has less than half of the width, its cells go on near the left margin.
+// wrapped returns the text in lines that fit. Width 0 means that there is no limit. The last cells are wrapped within their column. If
+// that has less than half of the width, the table is folded between its columns.
 func (t *table) wrapped(width int) string {
 	if width == 0 {
 		return t.text.String()
@@ -66,11 +65,12 @@ func (t *table) wrapped(width int) string {
 	var wrapped strings.Builder
 	row := 0
 	for line := range strings.Lines(t.text.String()) {
-		column := terminal.Columns(strings.TrimSuffix(line, "\n")) - terminal.Columns(t.last[row])
-		if column > width/2 {
-			column = 4
+		columns := terminal.Columns(strings.TrimSuffix(line, "\n"))
+		last := columns - terminal.Columns(t.last[row])
+		if columns > width && last > width/2 {
+			return terminal.FoldTables(t.text.String(), width)
 		}
-		wrapped.WriteString(terminal.Wrap(line, width, column))
+		wrapped.WriteString(terminal.Wrap(line, width, last))
 		row++
 	}
 	return wrapped.String()

@@ -20,5 +20,5 @@ func TestALongCellIsWrappedWithinItsColumn(t *testing.T) {
 	wide.titled("RESOURCE", "POSITION", "WHY")
 	wide.row("configmaps", "1234567", "nothing was seen for long")
 	require.NoError(t, wide.flush())
-	require.Equal(t, "\nRESOURCE     POSITION   WHY\nconfigmaps   1234567    nothing was seen\n    for long\n", wide.wrapped(42))
+	require.Equal(t, "\nRESOURCE     POSITION\n    WHY\nconfigmaps   1234567\n    nothing was seen for long\n", wide.wrapped(42), "folded between its columns")
 }
