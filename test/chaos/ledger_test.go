@@ -295,12 +295,13 @@ const untrustedFor = 30 * time.Second
 
 // awaitComplete waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
 // than -patience, the error says what is missing. If the gap of a rollback stays open, awaitComplete restarts the API
-// server, but only with mayRestart.
+// server, but only with mayRestart, and only if the recorder's log has asked for that meanwhile.
 func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
+	asked := w.restartRequests()
 	untrusted := time.NewTicker(untrustedFor)
 	defer untrusted.Stop()
 	for {
@@ -324,7 +325,7 @@ func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (
 		select {
 		case <-ticker.C:
 		case <-untrusted.C:
-			if mayRestart && slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
+			if mayRestart && asked() && slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
 				w.restarts++
 				if err := w.plane.APIServer.Restart(ctx); err != nil {
 					return v, err

@@ -269,3 +269,18 @@ func (w *world) begin(t *testing.T) *ledger {
 
 // noGrace deletes an object immediately.
 func noGrace() metav1.DeleteOptions { return metav1.DeleteOptions{GracePeriodSeconds: new(int64)} }
+
+// restartRequests returns a function that reports whether the first recorder's log has asked to restart the API server since the call of
+// restartRequests, or since that recorder's successor began.
+func (w *world) restartRequests() (asked func() bool) {
+	began := w.recorders.first.current()
+	said := len(began.Log())
+	return func() bool {
+		now := w.recorders.first.current()
+		log := now.Log()
+		if now == began {
+			log = log[said:]
+		}
+		return strings.Contains(log, "restart the API server")
+	}
+}
