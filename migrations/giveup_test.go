@@ -77,3 +77,13 @@ func TestAClusterThatIsRecordedOrUnknownIsNotGivenUp(t *testing.T) {
 	}
 	require.Equal(t, 8, one[int](t, r.admin, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
+
+// A recorder that cannot reach its cluster commits nothing, but stays the leader.
+func TestAClusterWithALeaderIsNotGivenUp(t *testing.T) {
+	r, _ := threeDays(t, true)
+	run(t, r.admin, "INSERT INTO kuberewind.leaders SELECT uid, 'host', 'token', now(), '6s' FROM kuberewind.clusters")
+	_, err := r.admin.Exec(t.Context(), giveUp(t, "prod"))
+	require.ErrorContains(t, err, "a recorder still runs for the cluster prod")
+	run(t, r.admin, "UPDATE kuberewind.leaders SET renewed_at = now() - interval '1 hour'")
+	run(t, r.admin, giveUp(t, "prod"))
+}
