@@ -107,7 +107,7 @@ func (c *campaign) round(t *testing.T) bool {
 	resume := c.load.pause()
 	defer resume()
 	quiet := time.Now()
-	c.verdict, c.incomplete = c.ledger.awaitComplete(t.Context(), c.world, c.mayRefuse(together))
+	c.verdict, c.incomplete = c.ledger.awaitComplete(t.Context(), c.world, c.allows(together))
 	over := time.Since(quiet)
 	u, behind := c.usage(t)
 	if behind == 0 {
@@ -120,13 +120,16 @@ func (c *campaign) round(t *testing.T) bool {
 	return c.whole()
 }
 
-// mayRefuse reports whether the API server may refuse a watch shortly before a rollback is found. It may if the recorder was away for
-// a while, or reconnects to a server that has just started. Then the recorder cannot trust the server's caches without a restart. In
-// all other rounds it has to trust them by itself.
-func (c *campaign) mayRefuse(together []fault) bool {
-	return c.lagging || slices.ContainsFunc(together, func(f fault) bool {
-		return strings.HasPrefix(f.kind, "recorder-") || f.kind == "etcd-restored-unseen" || f.kind == "etcd-restored-for-one"
-	})
+// allows says what a round with these faults allows.
+func (c *campaign) allows(together []fault) allowances {
+	has := func(prefixes ...string) bool {
+		return slices.ContainsFunc(together, func(f fault) bool {
+			return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(f.kind, prefix) })
+		})
+	}
+	// away is set if the recorder was away, or began the round without a watch of each stream.
+	away := c.lagging || has("recorder-", "etcd-restored-unseen")
+	return allowances{restart: away || has("etcd-restored-for-one"), unserved: away}
 }
 
 // inject starts the faults one inside the other.
@@ -162,7 +165,7 @@ func (c *campaign) require(t *testing.T) {
 	}
 	for i, s := range c.verdict.missing {
 		if i < 20 {
-			t.Errorf("missing: %s of %v at revision %d", s.kind, s.object, s.revision)
+			t.Errorf("missing: %s of %v at revision %d of history %d", s.kind, s.object, s.revision, s.generation)
 		}
 	}
 	for _, g := range c.verdict.open {

@@ -30,8 +30,10 @@ type ledger struct {
 	mistaken []row              // rows of writes that etcd has, as served by a stale cache with another previous object
 	owners   map[*state]int64   // verdict.owners of the last round whose record became complete
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
+	newest   map[int]int64      // the newest revision on record, by generation
 
 	writes, rows, twice, differing int
+	unserved                       int      // lost writes that no recorder could know of
 	faults                         []string // descriptions of the first few
 }
 
@@ -68,7 +70,7 @@ type gap struct {
 }
 
 func newLedger(o *oracle, api *wire) *ledger {
-	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}}
+	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}, newest: map[int]int64{}}
 }
 
 // update reads the new writes of etcd and the new rows of the record.
@@ -152,6 +154,7 @@ func (l *ledger) enter(x row) {
 		l.fault("seq %d, %s of %v at %d by %s, is on record already: seq %d", x.seq, x.kind, x.object, revision, x.source, known.seq)
 	default:
 		known.seq = x.seq
+		l.newest[known.generation] = max(l.newest[known.generation], revision)
 		delete(l.open, known)
 	}
 }
@@ -218,12 +221,28 @@ func (g *gap) excuses(x row) bool {
 type verdict struct {
 	mistaken []row            // rows that no gap excuses
 	missing  []*state         // in no gap
+	unserved []*state         // in no gap, because no recorder could know of them
 	owners   map[*state]int64 // the number of the gap, for each write without a row
 	open     []gap            // open gaps
 	gaps     []gap            // closed gaps, with the number of missed writes
 }
 
-func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
+// allowances say what the faults of a round excuse. In all other rounds it is an error.
+type allowances struct {
+	// restart is set if the API server may refuse a watch shortly before a rollback is found. Then the recorder cannot trust the
+	// server's caches without a restart.
+	restart bool
+	// unserved is set if the recorder may be served no write of a lost history, because it follows nothing meanwhile.
+	unserved bool
+}
+
+// unservedToAll reports whether a restore has undone a write, and no write that it has undone is on record. Then no recorder can know of
+// that restore.
+func (l *ledger) unservedToAll(s *state) bool {
+	return l.oracle.lost(s.generation, s.revision) && !l.oracle.lost(s.generation, l.newest[s.generation])
+}
+
+func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdict, err error) {
 	gaps, err := l.gaps(ctx, db)
 	if err != nil {
 		return v, err
@@ -236,12 +255,15 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx) (v verdict, err error) {
 			}
 			return g.covers(s, l.oracle.generation)
 		})
-		if owner < 0 {
+		switch {
+		case owner >= 0:
+			gaps[owner].missed++
+			v.owners[s] = gaps[owner].number
+		case may.unserved && l.unservedToAll(s):
+			v.unserved = append(v.unserved, s)
+		default:
 			v.missing = append(v.missing, s)
-			continue
 		}
-		gaps[owner].missed++
-		v.owners[s] = gaps[owner].number
 	}
 	for _, g := range gaps {
 		switch {
@@ -295,8 +317,8 @@ const untrustedFor = 30 * time.Second
 
 // awaitComplete waits until each write up to the current revision is on record or in a gap, and no gap is open. If that takes longer
 // than -patience, the error says what is missing. If the gap of a rollback stays open, awaitComplete restarts the API
-// server, but only with mayRestart, and only if the recorder's log has asked for that meanwhile.
-func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (v verdict, err error) {
+// server, but only if the round allows it, and if the recorder's log has asked for that meanwhile.
+func (l *ledger) awaitComplete(ctx context.Context, w *world, may allowances) (v verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *patience)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -311,7 +333,7 @@ func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (
 				if err := l.update(ctx, db); err != nil {
 					return err
 				}
-				now, err := l.judge(ctx, db)
+				now, err := l.judge(ctx, db, may)
 				if err == nil {
 					v = now
 				}
@@ -320,12 +342,16 @@ func (l *ledger) awaitComplete(ctx context.Context, w *world, mayRestart bool) (
 		}
 		if err == nil && len(l.strange)+len(v.missing)+len(v.open)+len(v.mistaken) == 0 {
 			l.owners = v.owners
+			for _, s := range v.unserved {
+				delete(l.open, s)
+			}
+			l.unserved += len(v.unserved)
 			return v, nil
 		}
 		select {
 		case <-ticker.C:
 		case <-untrusted.C:
-			if mayRestart && asked() && slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
+			if may.restart && asked() && slices.ContainsFunc(v.open, func(g gap) bool { return g.cause == "history_reversed" }) {
 				w.restarts++
 				if err := w.plane.APIServer.Restart(ctx); err != nil {
 					return v, err
@@ -376,6 +402,28 @@ func TestAnUpdateThatReplacesTheUIDIsADeleteAndAnAdd(t *testing.T) {
 			require.Len(t, l.faults, c.faults, "%v", l.faults)
 			require.Len(t, l.mistaken, c.mistaken)
 			require.Len(t, l.open, 1-c.found)
+		})
+	}
+}
+
+func TestOnlyALostWriteMayBeUnserved(t *testing.T) {
+	const shared, lost = 10, 12
+	for name, c := range map[string]struct {
+		generation       int
+		revision, newest int64
+		unserved         bool
+	}{
+		"nothing that was lost is on record":             {0, lost, shared, true},
+		"nothing at all is on record":                    {0, lost, 0, true},
+		"an earlier lost write is on record":             {0, lost, lost - 1, false},
+		"a later lost write is on record":                {0, lost, lost + 1, false},
+		"both histories have it":                         {0, shared, 0, false},
+		"the new history has it, and no restore follows": {1, lost, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(&oracle{generation: 1, forks: []int64{shared}}, nil)
+			l.newest[c.generation] = c.newest
+			require.Equal(t, c.unserved, l.unservedToAll(&state{write: write{generation: c.generation, revision: c.revision}}))
 		})
 	}
 }

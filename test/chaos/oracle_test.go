@@ -29,6 +29,7 @@ type oracle struct {
 
 	mu          sync.Mutex // protects what follows
 	generation  int        // the number of restores
+	forks       []int64    // for each restore, the last revision that both histories share
 	read        int64      // the last revision that was read, of this generation
 	upToDate    time.Time  // the last time at which etcd had nothing newer
 	compacted   int64
@@ -111,8 +112,18 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	o.generation++
 	o.compacted, o.upToDate = 0, time.Now() // From now on etcd has the restored history.
 	o.compactions = append(o.compactions, compaction{time.Now(), 0})
-	o.read, err = o.etcd.Revision(ctx)
-	return err
+	if o.read, err = o.etcd.Revision(ctx); err != nil {
+		return err
+	}
+	o.forks = append(o.forks, o.read)
+	return nil
+}
+
+// lost reports whether a restore has undone a write of a history.
+func (o *oracle) lost(generation int, revision int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return generation < len(o.forks) && revision > o.forks[generation]
 }
 
 func (o *oracle) catchUpLocked(ctx context.Context) (int64, error) {

@@ -39,6 +39,7 @@ func (c *campaign) report(t *testing.T) {
 		line("gaps: %s\t%d, with %d revisions in them", what, byCause[what], missed[what])
 	}
 	line("missing in no gap\t%d", len(c.verdict.missing))
+	line("undone by a restore, and served to no recorder\t%d", l.unserved)
 	line("twice\t%d", l.twice)
 	line("needless gaps\t%d", len(c.needless()))
 	line("differing, or never in etcd\t%d", l.differing+len(l.strange)+len(c.verdict.mistaken))
