@@ -261,6 +261,9 @@ func (c *recovery) ask(ctx context.Context, options metav1.ListOptions) (page, e
 	if err := ctx.Err(); err != nil {
 		return page{}, err // Such a request would count against the budget of all streams.
 	}
+	if c.r.timeline.proofPending() {
+		return page{}, errRolledBack // The revisions are of a history that no longer exists.
+	}
 	if err := c.afford(); err != nil {
 		return page{}, err
 	}

@@ -37,6 +37,7 @@ type recoverer struct {
 	place    *place
 	quiet    *quiet
 	retries  *retries
+	timeline *timeline
 	options  *Options
 	log      *slog.Logger
 }
@@ -70,7 +71,7 @@ func (r *recoverer) recover(ctx context.Context, gone error) (bool, error) {
 		r.log.InfoContext(ctx, "history recovered", "from", from, "to", c.to,
 			"revisions", len(c.points), "versions", c.versions, "requests", c.requests.Load())
 		return true, nil
-	case kindOf(err) == storeFailure:
+	case kindOf(err) == storeFailure, errors.Is(err, errRolledBack):
 		return false, err
 	case ctx.Err() != nil:
 		return false, ctx.Err()

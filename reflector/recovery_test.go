@@ -246,6 +246,30 @@ func TestARecoveryWithoutBudgetIsAGap(t *testing.T) {
 	})
 }
 
+func TestARecoveryEndsWhenTheHistoryIsRolledBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store := withPods(2), &ledger{}
+		for range 100 {
+			s.elsewhere()
+		}
+		s.forget()
+		var recoveries []Recovery
+		options := Options{ResourceVersion: "2", RecoverRevisions: 1000, Hooks: Hooks{Recovered: func(r Recovery) { recoveries = append(recoveries, r) }}}
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, options)
+		s.onList = func(metav1.ListOptions) error {
+			if len(recoveries) == 0 {
+				r.ReportRollback("another stream has seen it")
+			}
+			return nil
+		}
+		start(t, r)
+		require.Len(t, recoveries, 1)
+		require.False(t, recoveries[0].Complete)
+		require.Equal(t, 1, recoveries[0].Requests, "the one during which the rollback was found")
+		require.Equal(t, []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 102"}, store.calls())
+	})
+}
+
 func TestAHistoryThatEtcdHasForgottenTakesTwoRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store := newServer(9), &ledger{}

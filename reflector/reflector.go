@@ -77,7 +77,7 @@ func assemble(lw cache.ListerWatcher, expected expectation, out outlet, options 
 		source: r.source, out: out, place: r.place, timeline: r.timeline, health: r.health, options: options, log: r.log,
 	}
 	r.recoverer = &recoverer{
-		source: r.source, delivery: r.delivery, place: r.place, quiet: r.quiet, retries: r.retries,
+		source: r.source, delivery: r.delivery, place: r.place, quiet: r.quiet, retries: r.retries, timeline: r.timeline,
 		options: options, log: r.log,
 	}
 	return r

@@ -30,7 +30,7 @@ func (noHistory) CheckRollback(context.Context, string) (string, error) { return
 
 func (noHistory) CheckList(context.Context, string, []any) (string, error) { return "", nil }
 
-// errRolledBack ends a watch whose history was found to be another one.
+// errRolledBack ends a watch or a recovery whose history was found to be another one.
 var errRolledBack = errors.New("the server's history went backwards")
 
 // timeline is the history of the stream. It checks whether the server's history is still the same. If not, it rolls
@@ -64,6 +64,9 @@ func (t *timeline) notify(proof string) {
 	default: // A proof is pending already.
 	}
 }
+
+// proofPending reports whether check will roll the stream back. Any goroutine may call it.
+func (t *timeline) proofPending() bool { return len(t.proofs) > 0 }
 
 // check reports an error, or rolls the stream back, if the stream cannot go on from its place.
 func (t *timeline) check(ctx context.Context) error {

@@ -225,7 +225,11 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 	if failed := r.timeline.check(ctx); failed != nil || r.timeline.rollbackProof != "" {
 		return failed
 	}
-	if recovered, failed := r.recoverer.recover(ctx, err); recovered || failed != nil {
+	recovered, failed := r.recoverer.recover(ctx, err)
+	switch {
+	case errors.Is(failed, errRolledBack):
+		return nil // The next watch checks the history first, and lists.
+	case recovered || failed != nil:
 		return failed
 	}
 	r.lists.pending = &relist{cause: delta.CauseExpired, detail: err.Error()}
