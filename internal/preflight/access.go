@@ -11,16 +11,6 @@ import (
 	"github.com/kuberewind/kuberewind/kube"
 )
 
-// Access reports whether a recorder could record one resource of the cluster.
-type Access struct {
-	Resource string `json:"resource"`
-	OK       bool   `json:"ok"`
-	Detail   string `json:"detail"`
-
-	group, name string
-	denied      bool // the server denies access, in contrast to a server that did not answer
-}
-
 // checkConcurrency bounds the access reviews in flight.
 const checkConcurrency = 8
 

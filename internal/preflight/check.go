@@ -17,37 +17,9 @@ import (
 	"github.com/kuberewind/kuberewind/internal/cluster"
 	"github.com/kuberewind/kuberewind/internal/config"
 	"github.com/kuberewind/kuberewind/internal/database"
-	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/redact"
 	"github.com/kuberewind/kuberewind/migrations"
 )
-
-// Report is the result of Check.
-type Report struct {
-	OK        bool      `json:"ok"`
-	Findings  []Finding `json:"findings"`
-	Resources []Access  `json:"resources,omitempty"` // by name
-}
-
-// Finding is the result of one check.
-type Finding struct {
-	What   string `json:"what"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty"`
-	Advice string `json:"advice,omitempty"`
-}
-
-// checker runs the checks and collects their findings.
-type checker struct {
-	cfg      config.Config
-	log      *slog.Logger
-	filter   *filter.Filter
-	cluster  *cluster.Cluster   // nil if it does not answer
-	database *database.Database // nil if it could not be opened
-	report   Report
-	uid      string // the UID of the cluster, empty if it does not answer
-	key      []byte // fingerprint of the redaction key on record, nil if there is none
-}
 
 // Check tries everything that a recorder needs. It changes nothing in the cluster and in the database, and makes neither an embedded database
 // nor a redaction key. If an existing embedded database does not run, Check starts it and stops it at the end.
@@ -71,20 +43,6 @@ func (c *checker) close() error {
 		c.cluster.Close()
 	}
 	return err
-}
-
-// note adds a finding with the detail, or with the error. It removes the name of the check from the start of the error.
-func (c *checker) note(what, detail string, err error) {
-	f := Finding{What: what, OK: err == nil, Detail: detail}
-	if err != nil {
-		f.Detail = strings.TrimPrefix(err.Error(), what+" ")
-	}
-	c.add(f)
-}
-
-func (c *checker) add(f Finding) {
-	c.report.OK = c.report.OK && f.OK
-	c.report.Findings = append(c.report.Findings, f)
 }
 
 func (c *checker) checkCluster(ctx context.Context) {
