@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/ctxerr"
 	"github.com/kuberewind/kuberewind/internal/embedded"
 	"github.com/kuberewind/kuberewind/internal/pgdial"
+	"github.com/kuberewind/kuberewind/migrations"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
 
@@ -76,39 +78,6 @@ func (d *Database) URL() string {
 		return d.embedded.URL() + "&application_name="
 	}
 	return d.url
-}
-
-// Missed reports to Keep that the database does not answer. It does not block.
-func (d *Database) Missed() {
-	select {
-	case d.missed <- struct{}{}:
-	default: // Keep has not received the last report yet, or the database is not embedded.
-	}
-}
-
-// Keep keeps the embedded PostgreSQL running until ctx ends. After each call of Missed, it starts the server again if it has died. It
-// restarts the server if its files were replaced. After each check it calls outdated with whether the server runs from replaced files.
-func (d *Database) Keep(ctx context.Context, outdated func(bool)) {
-	if d.embedded == nil {
-		<-ctx.Done()
-		return
-	}
-	files := &renewal{server: d.embedded, log: d.log, setOutdated: outdated}
-	ticker := time.NewTicker(d.lookAt)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			files.look(ctx)
-			continue
-		case <-d.missed:
-		}
-		if err := d.embedded.Ensure(ctx); err != nil && ctx.Err() == nil {
-			d.log.Error("the embedded PostgreSQL could not be started again", "error", err)
-		}
-	}
 }
 
 const (
@@ -211,4 +180,26 @@ func (d *Database) Lock(clusterUID string) (unlock func() error, err error) {
 		return nil, err
 	}
 	return lock.Unlock, nil
+}
+
+// named adds the address of the database to an error, without its password. If it knows what to do, it adds that, too.
+func (d *Database) named(err error) error {
+	err = config.Plain(err)
+	if advice := advise(err); advice != "" {
+		err = fmt.Errorf("%w (%s)", err, advice)
+	}
+	return fmt.Errorf("database %s: %w", config.MaskURL(d.url), err)
+}
+
+// Refused adds the address of the database, and what to do, to the error of a statement. It returns other errors unchanged. The error of
+// a connection names the database already.
+func (d *Database) Refused(err error) error {
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || errors.As(err, new(*pgconn.ConnectError)) {
+		return err
+	}
+	if refusal.Code == pgerrcode.InsufficientPrivilege {
+		err = fmt.Errorf("%w (the login needs to be a member of %s: run \"recorder migrate\")", err, migrations.WriterRole)
+	}
+	return d.named(err)
 }

@@ -121,12 +121,3 @@ func paths(replaced []embedded.Replacement) []string {
 	}
 	return all
 }
-
-// Outdated returns the paths of the files that were replaced on disk since the embedded PostgreSQL was started.
-func (d *Database) Outdated() ([]string, error) {
-	if d.embedded == nil {
-		return nil, nil
-	}
-	replaced, err := d.embedded.Replaced()
-	return paths(replaced), err
-}
