@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/kube"
@@ -54,8 +52,6 @@ func (h *Handler) resolve(ctx context.Context, resource kube.Resource, f *lifecy
 	}
 }
 
-const mayOutlive = "objects of an earlier definition may exist under the new one: listing the resource"
-
 // earlier looks up whether the record of a stream reaches the end of all earlier definitions. It needs the record of all definitions: that
 // also holds a definition that came and went while no recorder followed its resource.
 func (h *Handler) earlier(ctx context.Context, resource kube.Resource, begins string, recorded func() string) (lifecycle.Earlier, error) {
@@ -83,20 +79,6 @@ var errDefinedBefore = errors.New("the deletion of the previous definition is no
 // definedPatience is how long a resource waits for the record of definitions. Then its stream resumes from its position, which etcd may have
 // compacted by then.
 const definedPatience = time.Minute
-
-// waiting is the time since when a resource, under one definition, has waited for a fact.
-type waiting struct {
-	under types.UID
-	since time.Time
-}
-
-// over reports whether the wait has lasted for the patience. The wait begins with the first call for a definition.
-func (w *waiting) over(under types.UID, patience time.Duration) bool {
-	if w.under != under || w.since.IsZero() {
-		*w = waiting{under, time.Now()}
-	}
-	return time.Since(w.since) >= patience
-}
 
 // definedLater returns errDefinedBefore until the wait has lasted for definedPatience.
 func (h *Handler) definedLater(resource kube.Resource) error {

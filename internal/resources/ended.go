@@ -48,12 +48,6 @@ func UnfollowedDefinitions(ctx context.Context, prior *postgres.Prior, before *f
 	return unfollowed, nil
 }
 
-// ending records the end of a stream. It waits for the last deletions, and for the entries of the stream on disk.
-type ending struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
 // stop cancels the ending and waits for its goroutine.
 func (e *ending) stop() {
 	if e != nil {
@@ -117,3 +111,6 @@ func (h *Handler) unserved(ctx context.Context, resource kube.Resource, at strin
 	h.retire(ctx, s, nil, resource, at)
 	return nil
 }
+
+// retireAfter is how long a stream may take to end by itself after its resource is no longer served. Its last deletions may still arrive.
+const retireAfter = time.Minute

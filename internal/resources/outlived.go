@@ -22,15 +22,6 @@ const (
 	askedPatience = 10 * time.Minute
 )
 
-// asking holds the state of the question, under one definition.
-type asking struct {
-	refused, asked waiting
-	// answeredAt is the resource version of the answer, and outlived is the answer. The answer stays valid until the stream is launched: while
-	// the database is away, the Handler must not ask again, because etcd may compact the revision.
-	answeredAt string
-	outlived   bool
-}
-
 // over reports whether the Handler stops asking. An error that says that the server is busy or away counts only for askedPatience.
 func (a *asking) over(under types.UID, err error) bool {
 	forgotten := a.asked.over(under, askedPatience)
@@ -116,3 +107,5 @@ func (h *Handler) objectsAt(ctx context.Context, resource kube.Resource, version
 	}
 	return false, err
 }
+
+const mayOutlive = "objects of an earlier definition may exist under the new one: listing the resource"
