@@ -132,9 +132,6 @@ func (v *recordWalk) bounds(d *history.Day, first, last *history.Row) error {
 	return nil
 }
 
-// exactly formats a time for a finding.
-func exactly(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
 // forget drops the folded versions, because later versions are missing.
 func (v *recordWalk) forget() {
 	for _, o := range v.objects {

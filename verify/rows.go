@@ -14,20 +14,6 @@ import (
 	"github.com/kuberewind/kuberewind/patch"
 )
 
-// A held is a living object as folded from the deltas so far.
-type held struct {
-	seq    int64
-	stream int32
-	day    time.Time
-	doc    []byte // s2; nil if it cannot be folded
-	digest [16]byte
-}
-
-type lastOfStream struct {
-	seq int64
-	rv  string // of its watch
-}
-
 func (v *recordWalk) batch(ctx context.Context, batch []history.Row) error {
 	lives, err := v.livesOf(ctx, batch)
 	if err != nil {

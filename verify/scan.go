@@ -103,3 +103,9 @@ func microsOf(t *time.Time) *int64 {
 	n := t.UnixMicro()
 	return &n
 }
+
+// A chainedBatch is a row of batches.
+type chainedBatch struct {
+	chain.Batch
+	digest []byte // on record
+}
