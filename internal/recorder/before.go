@@ -4,24 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kuberewind/kuberewind/internal/filter"
 	"github.com/kuberewind/kuberewind/internal/resources"
 	"github.com/kuberewind/kuberewind/internal/stream"
 	"github.com/kuberewind/kuberewind/kube"
 )
-
-// before is what earlier recorders recorded about resources.
-type before struct {
-	// definitions is the resource version up to which earlier recorders recorded CustomResourceDefinitions.
-	definitions string
-	// recorded are the resources that earlier recorders followed, and whose end they may not have seen.
-	recorded []kube.Resource
-	// unfollowed holds definitions whose resource an earlier recorder was to follow, but did not follow yet. It maps the UID of the
-	// definition to the resource version that created it.
-	unfollowed map[types.UID]string
-}
 
 // loadBefore reads what earlier recorders recorded about resources. It sets r.before and the options of the streams.
 func (r *Recorder) loadBefore(ctx context.Context, streams *stream.Options) (err error) {
