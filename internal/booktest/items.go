@@ -42,3 +42,16 @@ func (b *Book) marked(stream string, marker delta.Marker) postgres.Item {
 	b.t.Helper()
 	return postgres.Item{Stream: b.Stream(stream).ID(), Kind: postgres.Marked, Marker: marker}
 }
+
+// Next returns the next version of an object. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
+func (b *Book) Next(stream, namespace, name, uid, metadata, fields string) *Object {
+	b.t.Helper()
+	b.RV++
+	return b.At(b.RV, stream, namespace, name, uid, metadata, fields)
+}
+
+// At returns a version of an object with a resource version that may be an old one.
+func (b *Book) At(rv int, stream, namespace, name, uid, metadata, fields string) *Object {
+	b.t.Helper()
+	return NewObject(b.t, b.spec(stream), rv, namespace, name, uid, metadata, fields)
+}

@@ -51,19 +51,6 @@ func (o *Object) Be(uid string) {
 	o.UID = uid
 }
 
-// Next returns the next version of an object. metadata and fields are JSON, such as `"labels":{},` and `,"spec":{}`.
-func (b *Book) Next(stream, namespace, name, uid, metadata, fields string) *Object {
-	b.t.Helper()
-	b.RV++
-	return b.At(b.RV, stream, namespace, name, uid, metadata, fields)
-}
-
-// At returns a version of an object with a resource version that may be an old one.
-func (b *Book) At(rv int, stream, namespace, name, uid, metadata, fields string) *Object {
-	b.t.Helper()
-	return NewObject(b.t, b.spec(stream), rv, namespace, name, uid, metadata, fields)
-}
-
 // NewObject returns a version of an object of a stream.
 func NewObject(t testing.TB, of postgres.StreamSpec, rv int, namespace, name, uid, metadata, fields string) *Object {
 	t.Helper()
