@@ -23,10 +23,6 @@ import (
 // far back it can be watched.
 
 const (
-	// minWindow is how far back, at least, a watch cache can be watched. API servers keep all events of 75
-	// seconds, and the newest minWindowEvents in any case.
-	minWindow       = time.Minute
-	minWindowEvents = 100
 	// nextEventWithin is how long the next event that a watch cache holds takes to arrive, at most.
 	nextEventWithin = 2 * time.Second
 	// comparedWithin is how long an API server takes, at most, until it has compared its caches with etcd. It

@@ -10,18 +10,6 @@ import (
 // watch may be about to deliver the difference.
 const confirmAfter = time.Second
 
-// evidence proves that a history is no more. If proof is empty, nothing proves that.
-type evidence struct {
-	proof       string
-	lostVersion servedVersion // the version that was served and is not in etcd
-	oldRevision uint64        // a revision of the old history that no other history has
-	servedHere  bool          // this process was served that revision
-	// servedAt is when it was served, by the record's clock; zero if that is not known.
-	servedAt time.Time
-	// historyNumber is the number of the old history, among those of the stream.
-	historyNumber int
-}
-
 // comparison compares a stream with etcd.
 type comparison struct {
 	stream   *Stream

@@ -1,6 +1,8 @@
 package rollback
 
 import (
+	"time"
+
 	"github.com/kuberewind/kuberewind/deltafifo"
 )
 
@@ -24,4 +26,22 @@ func (h *history) certain() bool { return !h.rolledBack && len(h.unmatched) == 0
 func (h *history) rollBack(proof string) {
 	h.rolledBack, h.proof, h.unmatched = true, proof, nil
 	h.number++
+}
+
+// evidence proves that a history is no more. If proof is empty, nothing proves that.
+type evidence struct {
+	proof       string
+	lostVersion servedVersion // the version that was served and is not in etcd
+	oldRevision uint64        // a revision of the old history that no other history has
+	servedHere  bool          // this process was served that revision
+	// servedAt is when it was served, by the record's clock; zero if that is not known.
+	servedAt time.Time
+	// historyNumber is the number of the old history, among those of the stream.
+	historyNumber int
+}
+
+// Gap says where the gap of a rolled back stream begins.
+type Gap struct {
+	Stream *Stream
+	Begin  deltafifo.Begin
 }

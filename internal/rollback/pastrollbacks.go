@@ -103,20 +103,3 @@ func rollBackLate(c *Stream, found pastRollback) {
 	c.all.mu.Unlock()
 	notifyReflector(c, found.proof)
 }
-
-// allStreamsAdded reports whether this process has added a stream for each resource that was served at the start.
-func (r *Streams) allStreamsAdded() bool {
-	r.mu.Lock()
-	allAdded := r.allAdded
-	r.mu.Unlock()
-	select {
-	case <-allAdded:
-		return true
-	default:
-		return false
-	}
-}
-
-// canProveLocked reports whether the stream's versions can prove a rollback. As long as a past rollback is
-// unmatched, they cannot: they would prove that one a second time, also for streams that were listed since.
-func (c *Stream) canProveLocked() bool { return c.following.canAsk() && c.history.certain() }

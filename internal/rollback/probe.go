@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-const (
-	// probeEvery is the time from one probe to the next. glanceEvery is how often the newest version is checked in
-	// between, which costs etcd one read of one key.
-	probeEvery  = 10 * time.Second
-	glanceEvery = time.Second
-)
+// glanceEvery is how often the newest version is checked between two probes. That costs etcd one read of one key.
+const glanceEvery = time.Second
 
 // KeepProbing checks until ctx ends whether the history of each etcd is still the recorded one. It probes every ten
 // seconds, and checks the newest version each second.

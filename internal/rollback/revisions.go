@@ -117,13 +117,6 @@ func (c *Stream) RolledBack() bool {
 	return c.history.rolledBack
 }
 
-// canAsk reports whether the server can be asked about the stream.
-func canAsk(c *Stream) bool {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
-	return c.following.canAsk()
-}
-
 var (
 	_ reflector.Revisions = (*Stream)(nil)
 	_ reflector.History   = (*Stream)(nil)

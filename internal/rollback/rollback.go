@@ -67,12 +67,6 @@ func (c *Stream) RollbackProof() (proof string) {
 	return proof
 }
 
-// Gap says where the gap of a rolled back stream begins.
-type Gap struct {
-	Stream *Stream
-	Begin  deltafifo.Begin
-}
-
 // GapBegin returns where the gap of a rolled back stream begins, and the zero value for any other stream. If the
 // event has queued the gap already, that one begins there, too.
 func (c *Stream) GapBegin() deltafifo.Begin {
@@ -188,17 +182,4 @@ func (c *Stream) rollBackLocked(proof string, check *cacheCheck) {
 	c.history.rollBack(proof)
 	c.trust.rolledBackLocked(check)
 	c.forgetLocked()
-}
-
-// dropClaimsLocked drops the claims of all streams. When a rollback is found, no stream has a claim that is certainly of
-// the new history.
-func (r *Streams) dropClaimsLocked() {
-	for _, c := range r.streams {
-		c.claims.newest = nil
-	}
-}
-
-// forgetLocked drops what the stream knew of its old history.
-func (c *Stream) forgetLocked() {
-	c.claims, c.progress.position, c.living, c.samples = claims{}, 0, nil, streamSamples{}
 }

@@ -7,6 +7,8 @@ import (
 )
 
 const (
+	// probeEvery is the time from one probe to the next.
+	probeEvery = 10 * time.Second
 	// KeptSamples bounds the fresh samples of a stream. samplesPerProbe bounds the reads that they cost an etcd. In
 	// a few seconds, an etcd may have been put back and have passed the record again. Then the newest version is of
 	// the new history, and only an older one proves the rollback.

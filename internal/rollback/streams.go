@@ -137,3 +137,40 @@ func (r *Streams) Add(spec Spec) *Stream {
 	r.streams = append(r.streams, c)
 	return c
 }
+
+// dropClaimsLocked drops the claims of all streams. When a rollback is found, no stream has a claim that is certainly of
+// the new history.
+func (r *Streams) dropClaimsLocked() {
+	for _, c := range r.streams {
+		c.claims.newest = nil
+	}
+}
+
+// forgetLocked drops what the stream knew of its old history.
+func (c *Stream) forgetLocked() {
+	c.claims, c.progress.position, c.living, c.samples = claims{}, 0, nil, streamSamples{}
+}
+
+// allStreamsAdded reports whether this process has added a stream for each resource that was served at the start.
+func (r *Streams) allStreamsAdded() bool {
+	r.mu.Lock()
+	allAdded := r.allAdded
+	r.mu.Unlock()
+	select {
+	case <-allAdded:
+		return true
+	default:
+		return false
+	}
+}
+
+// canProveLocked reports whether the stream's versions can prove a rollback. As long as a past rollback is
+// unmatched, they cannot: they would prove that one a second time, also for streams that were listed since.
+func (c *Stream) canProveLocked() bool { return c.following.canAsk() && c.history.certain() }
+
+// canAsk reports whether the server can be asked about the stream.
+func canAsk(c *Stream) bool {
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	return c.following.canAsk()
+}

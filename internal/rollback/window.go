@@ -7,6 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
+// minWindow is how far back, at least, a watch cache can be watched. API servers keep all events of 75 seconds, and the newest
+// minWindowEvents in any case.
+const (
+	minWindow       = time.Minute
+	minWindowEvents = 100
+)
+
 // cacheWindow says how far back the API server's watch cache of a stream can be watched.
 type cacheWindow struct {
 	openedRevision   uint64    // the resource version from which the present watch was opened
