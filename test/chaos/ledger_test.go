@@ -32,9 +32,14 @@ type ledger struct {
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 	newest   map[int]int64      // the newest revision on record, by generation
 
+	tally
+	faults []string // descriptions of the first few
+}
+
+// tally counts what the ledger has read and found.
+type tally struct {
 	writes, rows, twice, differing int
-	unserved                       int      // lost writes that no recorder could know of
-	faults                         []string // descriptions of the first few
+	unserved                       int // lost writes that no recorder could know of
 }
 
 // place is the place of a version in the history.
