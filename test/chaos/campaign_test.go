@@ -129,7 +129,9 @@ func (c *campaign) allows(together []fault) allowances {
 	}
 	// away is set if the recorder was away, or began the round without a watch of each stream.
 	away := c.lagging || has("recorder-", "etcd-restored-unseen")
-	return allowances{restart: away || has("etcd-restored-for-one"), unserved: away}
+	// cut is set if the recorder was cut off from the API server.
+	cut := has("compacted-beyond", "two-recorders-paused", "api-refused", "api-half-open", "rbac-withdrawn")
+	return allowances{restart: away || has("etcd-restored-for-one"), unserved: away || cut}
 }
 
 // inject starts the faults one inside the other.

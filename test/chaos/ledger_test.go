@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,8 +52,9 @@ type place struct {
 // state is a write, and how it was recorded.
 type state struct {
 	write
-	seq   int64 // seq of its row, 0 if there is none
-	ended int64 // seq of the row that ends the object that this write replaced
+	seq     int64 // seq of its row, 0 if there is none
+	ended   int64 // seq of the row that ends the object that this write replaced
+	excused bool  // no recorder could know of it
 }
 
 // row is one delta of the record.
@@ -142,6 +144,9 @@ func (l *ledger) enter(x row) {
 			mistaken = s
 		}
 	}
+	if found := cmp.Or(known, ended, mistaken); found != nil {
+		l.newest[found.generation] = max(l.newest[found.generation], revision)
+	}
 	switch {
 	case known == nil && ended != nil:
 		ended.ended = x.seq
@@ -157,9 +162,10 @@ func (l *ledger) enter(x row) {
 	case known.seq != 0:
 		l.twice++
 		l.fault("seq %d, %s of %v at %d by %s, is on record already: seq %d", x.seq, x.kind, x.object, revision, x.source, known.seq)
+	case known.excused:
+		l.fault("seq %d, %s of %v at %d by %s, was counted as served to no recorder", x.seq, x.kind, x.object, revision, x.source)
 	default:
 		known.seq = x.seq
-		l.newest[known.generation] = max(l.newest[known.generation], revision)
 		delete(l.open, known)
 	}
 }
@@ -199,9 +205,9 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 }
 
 // covers reports whether a gap covers a write of this generation or of the previous one. A gap that ended with nothing missed
-// covers nothing.
+// covers nothing, and no gap covers a write that came after its end.
 func (g *gap) covers(s *state, generation int) bool {
-	if g.resource != s.resource || g.outcome == "resumed" {
+	if g.resource != s.resource || g.outcome == "resumed" || g.ended(s) {
 		return false
 	}
 	if g.cause == "history_reversed" {
@@ -209,6 +215,10 @@ func (g *gap) covers(s *state, generation int) bool {
 	}
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
+
+// ended reports whether a gap ended before a write. After a restore, revisions begin again at lower numbers, so they alone do not
+// show that.
+func (g *gap) ended(s *state) bool { return g.toAt.Before(s.after) }
 
 // mistakenFor reports whether a write is recorded as another type, or as the end of an earlier object. An API server that
 // keeps running while its etcd is restored uses the objects in its cache.
@@ -232,19 +242,20 @@ type verdict struct {
 	gaps     []gap            // closed gaps, with the number of missed writes
 }
 
-// allowances say what the faults of a round excuse. In all other rounds it is an error.
+// allowances are the faults of the record that a round excuses. Any other round must not have them.
 type allowances struct {
-	// restart is set if the API server may refuse a watch shortly before a rollback is found. Then the recorder cannot trust the
-	// server's caches without a restart.
+	// restart: the API server may refuse a watch shortly before a rollback is found. Then the recorder cannot trust the server's
+	// caches without a restart.
 	restart bool
-	// unserved is set if the recorder may be served no write of a lost history, because it follows nothing meanwhile.
+	// unserved: the recorder may be served no write of a lost history, because it follows nothing meanwhile.
 	unserved bool
 }
 
-// unservedToAll reports whether a restore has undone a write, and no write that it has undone is on record. Then no recorder can know of
-// that restore.
-func (l *ledger) unservedToAll(s *state) bool {
-	return l.oracle.lost(s.generation, s.revision) && !l.oracle.lost(s.generation, l.newest[s.generation])
+// unservedToAll reports whether a restore has undone a write, no write that it has undone is on record, and no gap says that there was
+// a restore. Then no recorder was served anything that could show it.
+func (l *ledger) unservedToAll(s *state, gaps []gap) bool {
+	found := slices.ContainsFunc(gaps, func(g gap) bool { return g.cause == "history_reversed" && !g.ended(s) })
+	return !found && l.oracle.lost(s.generation, s.revision) && !l.oracle.lost(s.generation, l.newest[s.generation])
 }
 
 func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdict, err error) {
@@ -264,7 +275,7 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdic
 		case owner >= 0:
 			gaps[owner].missed++
 			v.owners[s] = gaps[owner].number
-		case may.unserved && l.unservedToAll(s):
+		case may.unserved && l.unservedToAll(s, gaps):
 			v.unserved = append(v.unserved, s)
 		default:
 			v.missing = append(v.missing, s)
@@ -348,6 +359,7 @@ func (l *ledger) awaitComplete(ctx context.Context, w *world, may allowances) (v
 		if err == nil && len(l.strange)+len(v.missing)+len(v.open)+len(v.mistaken) == 0 {
 			l.owners = v.owners
 			for _, s := range v.unserved {
+				s.excused = true
 				delete(l.open, s)
 			}
 			l.unserved += len(v.unserved)
@@ -428,7 +440,28 @@ func TestOnlyALostWriteMayBeUnserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger(&oracle{generation: 1, forks: []int64{shared}}, nil)
 			l.newest[c.generation] = c.newest
-			require.Equal(t, c.unserved, l.unservedToAll(&state{write: write{generation: c.generation, revision: c.revision}}))
+			s := &state{write: write{generation: c.generation, revision: c.revision, after: time.Unix(100, 0)}}
+			earlier, ofIt := gap{cause: "history_reversed", toAt: time.Unix(99, 0)}, gap{cause: "history_reversed", toAt: time.Unix(101, 0)}
+			require.Equal(t, c.unserved, l.unservedToAll(s, []gap{earlier}))
+			require.False(t, l.unservedToAll(s, []gap{earlier, ofIt}), "a gap says that there was a restore")
+		})
+	}
+}
+
+func TestAGapCoversNoWriteAfterItsEnd(t *testing.T) {
+	lost := &state{write: write{object: object{resource: "pods"}, generation: 1, revision: 20, after: time.Unix(200, 0)}}
+	for name, c := range map[string]struct {
+		gap    gap
+		covers bool
+	}{
+		"the gap of this restore":           {gap{cause: "history_reversed", outcome: "relisted", from: 15, to: 18, toAt: time.Unix(300, 0)}, true},
+		"the gap of an earlier restore":     {gap{cause: "history_reversed", outcome: "relisted", from: 5, to: 8, toAt: time.Unix(100, 0)}, false},
+		"a gap of equal revisions":          {gap{cause: "expired", outcome: "relisted", from: 15, to: 25, toAt: time.Unix(300, 0)}, true},
+		"an earlier gap of equal revisions": {gap{cause: "expired", outcome: "relisted", from: 15, to: 25, toAt: time.Unix(100, 0)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.gap.resource = "pods"
+			require.Equal(t, c.covers, c.gap.covers(lost, 2))
 		})
 	}
 }

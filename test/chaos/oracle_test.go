@@ -29,7 +29,7 @@ type oracle struct {
 
 	mu          sync.Mutex // protects what follows
 	generation  int        // the number of restores
-	forks       []int64    // for each restore, the last revision that both histories share
+	forks       []int64    // etcd's revision after each restore: writes of the old history up to it do not count as lost
 	read        int64      // the last revision that was read, of this generation
 	upToDate    time.Time  // the last time at which etcd had nothing newer
 	compacted   int64

@@ -67,14 +67,18 @@ func restoredUnrecorded(t *testing.T, w *world, during func()) {
 
 // restoredUnseen stops the recorder until the new history has passed the old one and the API server was restarted. In half of the
 // rounds the recorder stops before the first lost write. Then it may never be served one: if it sends a request over the dead
-// connection before it has read what that connection holds, net/http discards the rest.
+// connection before it has read what that connection holds, net/http discards the rest. In the other half, a lost write is on record.
 func restoredUnseen(t *testing.T, w *world, during func()) {
 	stop := func() { w.recorders.first.signal(syscall.SIGSTOP) }
-	if w.random.IntN(2) == 0 {
+	early := w.random.IntN(2) == 0
+	if early {
 		stop()
 	}
 	resume := w.restore(t, func() {
-		stop()
+		if !early {
+			w.awaitNewRow(t)
+			stop()
+		}
 		w.hold(t, w.between(1, 3))
 		during()
 	})
@@ -84,6 +88,24 @@ func restoredUnseen(t *testing.T, w *world, during func()) {
 	w.hold(t, w.between(5, 10))
 	w.recorders.first.signal(syscall.SIGCONT)
 	w.hold(t, seconds(1))
+}
+
+// awaitNewRow waits until a write after the call is on record.
+func (w *world) awaitNewRow(t *testing.T) {
+	t.Helper()
+	now, err := w.plane.Etcd.Revision(t.Context())
+	require.NoError(t, err)
+	var last int64
+	require.NoError(t, w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+		return db.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM kuberewind.deltas`).Scan(&last)
+	}))
+	recordertest.Eventually(t.Context(), t, "a new write on record", func() bool {
+		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+			var seq int64
+			return db.QueryRow(ctx, `SELECT seq FROM kuberewind.deltas WHERE seq > $1 AND source = 'watch' AND resource_version::bigint > $2 LIMIT 1`,
+				last, now).Scan(&seq)
+		}) == nil
+	})
 }
 
 func (w *world) rollbackGapIsOpen(ctx context.Context) bool {
