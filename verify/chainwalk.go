@@ -4,30 +4,6 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
-// A ChainReport is the result of Chain.
-type ChainReport struct {
-	FirstBatch int64 // oldest on record, 0 if there is none
-	LastBatch  int64
-	Batches    int64 // batches whose digests were computed again
-	Deltas     int64
-	Erasures   int64 // erasures in the chain
-	Erased     int64 // deltas that they changed, each counted once for each erasure
-	// Anchored says that the record begins with its first batch. Otherwise older partitions were dropped. A prune then
-	// holds the digest of the batch before the oldest one; if that prune is missing, that is a break. If deltas of the
-	// oldest batch were dropped with the previous day, Chain takes the batch's digest from the record.
-	Anchored bool
-	Breaks   []ChainBreak // Chain stops after the batch that brings them to maxBreaks
-}
-
-// A ChainBreak is a batch whose content differs from what was written.
-type ChainBreak struct {
-	Batch  int64
-	Reason string
-}
-
-// maxBreaks bounds a report. Chain stops reading a record with more breaks.
-const maxBreaks = 100
-
 // A chainWalk reads the batches of a cluster once, by their number.
 type chainWalk struct {
 	cluster int32

@@ -8,6 +8,12 @@ import (
 	"github.com/kuberewind/kuberewind/internal/chain"
 )
 
+// A chainedBatch is a row of batches.
+type chainedBatch struct {
+	chain.Batch
+	digest []byte // on record
+}
+
 // A gapRow is a row of gaps_data.
 type gapRow struct {
 	chain.Gap
@@ -102,10 +108,4 @@ func microsOf(t *time.Time) *int64 {
 	}
 	n := t.UnixMicro()
 	return &n
-}
-
-// A chainedBatch is a row of batches.
-type chainedBatch struct {
-	chain.Batch
-	digest []byte // on record
 }
