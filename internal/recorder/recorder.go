@@ -48,14 +48,6 @@ type progress struct {
 	allOpen   chan struct{} // closed when all streams with living objects on record are open
 }
 
-func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
-	return &Recorder{
-		env:     surroundings{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), notices: notices.New(nil)},
-		schemas: schemacheck.NewSchemas(), spool: &spooling.Folder{}, documents: documents.NewFollower(log),
-		progress: progress{recording: make(chan struct{}), allOpen: make(chan struct{})},
-	}
-}
-
 // before is what earlier recorders recorded about resources.
 type before struct {
 	// definitions is the resource version up to which earlier recorders recorded CustomResourceDefinitions.
@@ -65,4 +57,12 @@ type before struct {
 	// unfollowed holds definitions whose resource an earlier recorder was to follow, but did not follow yet. It maps the UID of the
 	// definition to the resource version that created it.
 	unfollowed map[types.UID]string
+}
+
+func newRecorder(cfg config.Config, log *slog.Logger) *Recorder {
+	return &Recorder{
+		env:     surroundings{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), notices: notices.New(nil)},
+		schemas: schemacheck.NewSchemas(), spool: &spooling.Folder{}, documents: documents.NewFollower(log),
+		progress: progress{recording: make(chan struct{}), allOpen: make(chan struct{})},
+	}
 }
