@@ -228,7 +228,7 @@ func (r *Reflector) afterExpiry(ctx context.Context, err error) error {
 	recovered, failed := r.recoverer.recover(ctx, err)
 	switch {
 	case errors.Is(failed, errRolledBack):
-		return nil // The next watch checks the history first, and lists.
+		return nil // follow checks the history next, and lists.
 	case recovered || failed != nil:
 		return failed
 	}
