@@ -115,8 +115,8 @@ func (c *campaign) round(t *testing.T) bool {
 	}
 	c.lagging = behind > 0
 	c.behind = max(c.behind, behind)
-	t.Logf("it lasted %.1f s, the record was complete %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing",
-		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing))
+	t.Logf("it lasted %.1f s, the record was complete %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing, %d served to no recorder",
+		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing), c.ledger.unserved)
 	return c.whole()
 }
 

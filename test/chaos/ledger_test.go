@@ -252,7 +252,7 @@ type allowances struct {
 }
 
 // unservedToAll reports whether a restore has undone a write, no write that it has undone is on record, and no gap says that there was
-// a restore. Then no recorder was served anything that could show it.
+// a restore. Then no recorder was served a version that could show it. A bookmark could, too: the ledger does not see bookmarks.
 func (l *ledger) unservedToAll(s *state, gaps []gap) bool {
 	found := slices.ContainsFunc(gaps, func(g gap) bool { return g.cause == "history_reversed" && !g.ended(s) })
 	return !found && l.oracle.lost(s.generation, s.revision) && !l.oracle.lost(s.generation, l.newest[s.generation])
