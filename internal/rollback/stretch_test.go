@@ -79,10 +79,14 @@ func TestStreamsThatRecoverAtOnceAreGroupedTogether(t *testing.T) {
 		c.Saw(written("x", strconv.Itoa(100+i)), false)
 		c.Reached("110")
 	}
-	var recovering errgroup.Group
+	var waiting []*Stream // all are added first: a round takes the streams that it finds
 	for i := range quiet {
 		c := listedBy(all.Add(Spec{Name: "quiet" + strconv.Itoa(i)}), etcd)
 		c.Reached("90")
+		waiting = append(waiting, c)
+	}
+	var recovering errgroup.Group
+	for _, c := range waiting {
 		recovering.Go(func() error {
 			rest, err := c.Unaccounted(t.Context(), 100, 105, 10, true)
 			if len(rest) > 0 {
