@@ -207,7 +207,7 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 // covers reports whether a gap covers a write of this generation or of the previous one. A gap that ended with nothing missed
 // covers nothing, and no gap covers a write that came after its end.
 func (g *gap) covers(s *state, generation int) bool {
-	if g.resource != s.resource || g.outcome == "resumed" || g.ended(s) {
+	if g.resource != s.resource || g.outcome == "resumed" || g.endedBefore(s) {
 		return false
 	}
 	if g.cause == "history_reversed" {
@@ -216,9 +216,9 @@ func (g *gap) covers(s *state, generation int) bool {
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
 
-// ended reports whether a gap ended before a write. After a restore, revisions begin again at lower numbers, so they alone do not
+// endedBefore reports whether a gap ended before a write. After a restore, revisions begin again at lower numbers, so they alone do not
 // show that.
-func (g *gap) ended(s *state) bool { return g.toAt.Before(s.after) }
+func (g *gap) endedBefore(s *state) bool { return g.toAt.Before(s.after) }
 
 // mistakenFor reports whether a write is recorded as another type, or as the end of an earlier object. An API server that
 // keeps running while its etcd is restored uses the objects in its cache.
@@ -254,7 +254,7 @@ type allowances struct {
 // unservedToAll reports whether a restore has undone a write, no write that it has undone is on record, and no gap says that there was
 // a restore. Then no recorder was served a version that could show it. A bookmark could, too: the ledger does not see bookmarks.
 func (l *ledger) unservedToAll(s *state, gaps []gap) bool {
-	found := slices.ContainsFunc(gaps, func(g gap) bool { return g.cause == "history_reversed" && !g.ended(s) })
+	found := slices.ContainsFunc(gaps, func(g gap) bool { return g.cause == "history_reversed" && !g.endedBefore(s) })
 	return !found && l.oracle.lost(s.generation, s.revision) && !l.oracle.lost(s.generation, l.newest[s.generation])
 }
 
