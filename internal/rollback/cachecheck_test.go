@@ -294,15 +294,27 @@ func TestAServerThatHasComparedItsCacheIsTrusted(t *testing.T) {
 	})
 }
 
-func TestAListOfAStreamThatWasNotWatchedBeforeIsTrusted(t *testing.T) {
-	server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
-	server.cached = server.versions
-	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
-	c.ListWith(server.lister)
-	c.trust.window = cacheWindow{}
-	require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, checkList(t, c, "80", server.page()))
-	require.Empty(t, server.watched)
+// A recorder that has just started finds the rollback. The cache has served it nothing, but it may have served the
+// recorder before it.
+func TestACacheThatMayHaveServedAnEarlierRecorderIsNotTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}, begun: 30, events: 45}
+		server.cached = server.versions
+		c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
+		c.ListWith(server.lister)
+		c.trust.window = cacheWindow{}
+		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
+		server.begun, server.now = 82, 85
+		require.NoError(t, checkList(t, c, "85", server.page()), "the API server was restarted after that")
+	})
+}
+
+func TestAListOfAStreamThatIsNotOnRecordIsTrusted(t *testing.T) {
+	c := New(Options{}).Add(Spec{Name: "configmaps"})
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	require.Nil(t, newCacheCheckLocked(c, &fork{}))
 }
 
 func servedAsVersion(name, uid string, rv int) servedVersion {

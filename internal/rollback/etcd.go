@@ -17,7 +17,7 @@ type etcdState struct {
 	newest             sample         // the newest version that its streams were served
 	servedAt           time.Time      // when a stream was last served a version of a living object
 	settled            []sample       // versions that it certainly held, in order
-	nextSettled        sample         // a version that settles if etcd also holds a later one
+	nextSettled        sample         // a version that settles if etcd still holds it, or a later one, settledAfter later
 	verifiedUntil      time.Time      // up to then its newest version was checked, by the record's clock; zero before the first probe
 	lastGlanced        observationKey // the version that the last glance checked
 	ring               historyRing
@@ -99,7 +99,7 @@ func (e *etcdState) newestToCheckLocked() *sample {
 	return newest
 }
 
-// noteHeldLocked notes that etcd held a sample. A gap may begin there if etcd also holds a later version,
+// noteHeldLocked notes that etcd held a sample. A gap may begin there if etcd holds it, or a later version,
 // settledAfter later: then etcd was not put back in between.
 func (e *etcdState) noteHeldLocked(s *sample, now time.Time) {
 	switch {

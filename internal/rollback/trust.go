@@ -25,9 +25,13 @@ type trust struct {
 	finder      *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now. If the cache has served
+// nothing to this process, it may have served an earlier recorder: then only the record knows what.
 func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 	c.trust.window.noteAccepted(c.following.openedAt)
+	if c.trust.window.acceptedRevision == 0 {
+		return recalledCacheCheck(c.progress.newestKnown())
+	}
 	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
 }
 
