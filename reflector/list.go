@@ -205,6 +205,9 @@ func (a *listAttempt) begin(ctx context.Context, p page) error {
 		return err
 	}
 	a.begun = true
+	if a.l.timeline.rollbackProof == "" && a.l.timeline.proofPending() {
+		return errRolledBack // History has not been asked whether this list shows the present state.
+	}
 	if a.l.pending != nil {
 		// I3: the store records items of the list before the list ends. History from before the list would come too
 		// late.

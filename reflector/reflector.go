@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -136,7 +137,8 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	return err
 }
 
-// follow lists when it has to, then watches, and repeats this until something fails.
+// follow lists when it has to, then watches, and repeats this until something fails. If a rollback ends a list, the check that comes next
+// makes another list due.
 func (r *Reflector) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := r.timeline.check(ctx); err != nil {
@@ -145,7 +147,11 @@ func (r *Reflector) follow(ctx context.Context) error {
 		var ahead *openWatch
 		if r.lists.due() {
 			var err error
-			if ahead, err = r.lists.list(ctx); err != nil {
+			ahead, err = r.lists.list(ctx)
+			if errors.Is(err, errRolledBack) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			r.source.works()

@@ -30,7 +30,7 @@ func (noHistory) CheckRollback(context.Context, string) (string, error) { return
 
 func (noHistory) CheckList(context.Context, string, []any) (string, error) { return "", nil }
 
-// errRolledBack ends a watch or a recovery whose history was found to be another one.
+// errRolledBack ends a watch, a list or a recovery whose history was found to be another one.
 var errRolledBack = errors.New("the server's history went backwards")
 
 // timeline is the history of the stream. It checks whether the server's history is still the same. If not, it rolls

@@ -226,6 +226,29 @@ func TestAStreamThatIsRolledBackAtTheGateRejectsAStaleList(t *testing.T) {
 	})
 }
 
+// Another stream's proof comes while a list begins for another cause.
+func TestAListThatBeginsWithoutACheckEndsWhenTheHistoryIsRolledBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, store, h := withPods(2), &ledger{}, &historian{}
+		s.forget()
+		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "1", History: h})
+		store.decide = func(c call) error {
+			if c.method == "begin" && c.cause == delta.CauseExpired {
+				h.set(func() { h.stale = errors.New("the cache is stale") })
+				r.ReportRollback("another stream has seen it")
+			}
+			return nil
+		}
+		start(t, r)
+		elapse(time.Minute)
+		want := []string{"begin expired from 1", "abort", "interrupted history_reversed"}
+		require.Equal(t, want, store.calls(), "the list is stale")
+		h.set(func() { h.stale = nil })
+		elapse(2 * time.Minute)
+		require.Equal(t, append(want, "begin history_reversed from 1", "page a@1 b@2", "end 2"), store.calls())
+	})
+}
+
 func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, h := withPods(2), &historian{proof: "it is younger", stale: errors.New("the cache is stale")}
