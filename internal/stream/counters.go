@@ -15,12 +15,15 @@ import (
 
 // counters are the metrics of one stream, looked up once.
 type counters struct {
-	deltas             map[delta.Type]prometheus.Counter
-	relists            func(cause delta.Cause) prometheus.Counter
-	recovered          func(reflector.Recovery)
-	watches            prometheus.Counter
-	undecodable        prometheus.Counter
-	up, position, seen prometheus.Gauge
+	deltas         map[delta.Type]prometheus.Counter
+	relists        func(cause delta.Cause) prometheus.Counter
+	recovered      func(reflector.Recovery)
+	watches        prometheus.Counter
+	undecodable    prometheus.Counter
+	position, seen prometheus.Gauge
+	// up says whether the stream follows the server. ended removes that value: there is nothing to follow.
+	up    func(follows float64)
+	ended func()
 }
 
 func newCounters(m *telemetry.Metrics, gr schema.GroupResource) counters {
@@ -42,10 +45,13 @@ func newCounters(m *telemetry.Metrics, gr schema.GroupResource) counters {
 		watches: m.Streams.Watches.WithLabelValues(labels...),
 
 		undecodable: m.Streams.Undecodable.WithLabelValues(labels...),
-		up:          m.Streams.Up.WithLabelValues(labels...),
 		position:    m.Streams.Position.WithLabelValues(labels...),
 		seen:        m.Streams.LastRecorded.WithLabelValues(labels...),
+
+		up:    func(follows float64) { m.Streams.Up.WithLabelValues(labels...).Set(follows) },
+		ended: func() { m.Streams.Up.DeleteLabelValues(labels...) },
 	}
+	c.up(0)
 	for _, t := range []delta.Type{delta.Added, delta.Updated, delta.Deleted, delta.Sync} {
 		c.deltas[t] = m.Streams.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
 	}

@@ -32,6 +32,9 @@ func (l *Launcher) End(ctx context.Context, s *Stream, run *Run, resource kube.R
 		s.standing.interrupted = d.Cause
 		return fifo.Interrupted(d.Cause, d.Detail)
 	default: // Nothing: the other decisions are for a served resource.
+		if !f.GapOpen {
+			s.counters.ended()
+		}
 		return nil
 	}
 }
@@ -42,6 +45,7 @@ func (l *Launcher) complete(s *Stream, fifo *deltafifo.FIFO, d lifecycle.Decisio
 		return err
 	}
 	s.standing.interrupted = ""
+	s.counters.ended()
 	l.Log.Info("the resource has ended; its record is complete", "resource", s.Name())
 	return fifo.Bookmark(d.At)
 }
@@ -66,6 +70,7 @@ func (l *Launcher) replace(s *Stream, fifo *deltafifo.FIFO, d lifecycle.Decision
 	}
 	s.standing.interrupted, s.standing.due, s.standing.ended = "", lifecycle.Reason{}, d.At
 	s.standing.listedUnder = s.decisions.rules.String()
+	s.counters.ended()
 	l.Log.Info("the resource has ended", "resource", s.Name(), "resource_version", d.At)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/deltafifo"
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 )
@@ -52,6 +54,36 @@ func TestTheRecordOfAnEndedResourceIsCompleteOnlyIfItWasWatchedToItsEnd(t *testi
 			require.Equal(t, test.want, entries[len(entries)-1].Marker.Kind)
 		})
 	}
+}
+
+// Otherwise the value stays at 0, which looks like a stream that cannot be followed.
+func TestAnEndedResourceHasNoValueThatSaysWhetherItIsFollowed(t *testing.T) {
+	for name, test := range map[string]struct {
+		closed time.Duration
+		values int
+	}{
+		"it was watched to its end": {0, 0},
+		"it is in an open gap":      {time.Minute, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, s, run := aboutToEnd(t)
+			metrics := telemetry.NewMetrics()
+			s.counters = newCounters(metrics, s.resource.GroupResource())
+			require.Equal(t, 1, valuesOf(metrics.Streams.Up))
+			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
+			require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
+			run.fifo.Close()
+			run.OutlivedBy(kube.Resource{DefinitionUID: "u1"})
+			require.NoError(t, l.End(t.Context(), s, run, kube.Resource{DefinitionUID: "u1"}, ""))
+			require.Equal(t, test.values, valuesOf(metrics.Streams.Up))
+		})
+	}
+}
+
+func valuesOf(metric prometheus.Collector) int {
+	values := make(chan prometheus.Metric, 10)
+	metric.Collect(values)
+	return len(values)
 }
 
 // aboutToEnd returns a stream that is about to end, without a database. Its watch was closed a moment ago.

@@ -63,6 +63,7 @@ func (l *Launcher) Launch(ctx context.Context, s *Stream, resource kube.Resource
 		// Other streams check the recalled versions at the server, so the resource has to be served.
 		s.recall()
 	}
+	s.counters.up(0)
 	s.rollbackStream.Follow(run.reflector.ReportRollback)
 	s.mu.Lock()
 	s.run = run
@@ -172,7 +173,7 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 		WatchOpened: func(resourceVersion string) {
 			s.counters.watches.Inc()
 			s.dating.watched(l.Now())
-			s.counters.up.Set(1)
+			s.counters.up(1)
 			s.rollbackStream.Watching(resourceVersion)
 			if !run.listing.Load() {
 				s.started.mark()
@@ -182,7 +183,7 @@ func (l *Launcher) hooks(s *Stream, run *Run) reflector.Hooks {
 			if err == nil {
 				s.setExpiryCause("")
 			}
-			s.counters.up.Set(0)
+			s.counters.up(0)
 			run.closed.Store(time.Now().UnixNano())
 			s.rollbackStream.Closed(err)
 		},

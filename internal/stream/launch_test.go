@@ -16,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/internal/lifecycle"
 	"github.com/kuberewind/kuberewind/internal/rollback"
 	"github.com/kuberewind/kuberewind/internal/spooling"
+	"github.com/kuberewind/kuberewind/internal/telemetry"
 	"github.com/kuberewind/kuberewind/kube"
 	"github.com/kuberewind/kuberewind/reflector"
 	"github.com/kuberewind/kuberewind/sink/postgres"
@@ -27,6 +28,7 @@ func bare(name string) *Stream {
 	return &Stream{
 		resource: resource, recorded: &postgres.Stream{}, decisions: decisions{rules: (&filter.Filter{}).For(resource.GroupResource())},
 		rollbackStream: rollback.New(rollback.Options{}).Add(rollback.Spec{Name: name}), started: started{closed: make(chan struct{})},
+		counters: newCounters(telemetry.NewMetrics(), resource.GroupResource()),
 	}
 }
 

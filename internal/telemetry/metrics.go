@@ -83,7 +83,7 @@ func newStreamMetrics(f promauto.Factory) StreamMetrics {
 		LastRecorded: f.NewGaugeVec(prometheus.GaugeOpts{Name: "kuberewind_stream_recorded_timestamp_seconds",
 			Help: "When the newest committed delta or bookmark of a stream was observed; the lag of a busy stream is now minus this."}, stream),
 		Up: f.NewGaugeVec(prometheus.GaugeOpts{Name: "kuberewind_stream_up",
-			Help: "1 while a stream follows the server, 0 while it is listing or interrupted."}, stream),
+			Help: "1 while a stream follows the server, 0 while it is listing or interrupted. A resource that has ended has no value."}, stream),
 		Relists: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_relists_total",
 			Help: "Lists made, by stream and cause; each is a gap."}, append(stream, "cause")),
 		Watches: f.NewCounterVec(prometheus.CounterOpts{Name: "kuberewind_watches_total",
