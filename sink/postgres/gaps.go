@@ -19,8 +19,12 @@ func (e *encoder) interrupted(b *Batch, st *Stream, it *Item) {
 		// begins.
 		e.closeGap(b, st, delta.OutcomeRelisted, w.at.Complete)
 	}
-	if w.gap == nil {
+	switch detail := clean(m.Detail); {
+	case w.gap == nil:
 		e.openGap(b, st, m)
+	case m.Cause == delta.CauseUndecodable && !strings.Contains(w.gap.Detail, detail):
+		w.gap.Detail = joined(w.gap.Detail, detail) // Only the gap names an object that cannot be read.
+		b.change(w.gap)
 	}
 	e.setState(b, st, delta.StateInterrupted, note(m))
 }

@@ -176,6 +176,20 @@ func TestAGapBeginsAtTheLastRecordedVersion(t *testing.T) {
 	require.Equal(t, "11", r.gaps()[1].FromRV)
 }
 
+// An object of a later page of a list is known to be unreadable only after the list has begun.
+func TestAnOpenGapNamesTheObjectsThatCannotBeRead(t *testing.T) {
+	r := record(t, newDatabase(t))
+	pods := r.pods()
+	r.commit(replacedBy(pods, delta.CauseFirstList, "10"))
+	r.commit(interruptedBy(pods, delta.CauseExpired, "too old"))
+	r.commit(interruptedBy(pods, delta.CauseUndecodable, "default/a"), interruptedBy(pods, delta.CauseUndecodable, "default/a"))
+	r.commit(replacedBy(pods, delta.CauseExpired, "20"))
+	gap := r.gaps()[1]
+	require.Equal(t, "too old; default/a", gap.Detail)
+	require.Equal(t, "expired", gap.Cause)
+	r.verify()
+}
+
 func TestALossThatAListReportsIsAddedToTheOpenGap(t *testing.T) {
 	r := record(t, newDatabase(t))
 	pods := r.pods()
