@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/replay/coverage"
 )
 
@@ -71,6 +72,23 @@ func TestCoverageInJSONHasTheSameNumbersAsTheTable(t *testing.T) {
 		require.NotEmpty(t, c.Stretches, c.Resource)
 	}
 	require.Less(t, len(holes.Resources), len(r.Resources))
+}
+
+func TestAGapThatARollbackEndsNamesNoList(t *testing.T) {
+	b := newBook(t)
+	b.listed("configmaps", delta.CauseFirstList, delta.SourceList, delta.Marker{})
+	b.at("12:01")
+	b.interrupted("configmaps", delta.CauseUnreachable, "connection refused")
+	b.at("12:02")
+	b.interrupted("configmaps", delta.CauseHistoryReversed, "etcd is younger")
+	b.at("12:03")
+	b.listed("configmaps", delta.CauseHistoryReversed, delta.SourceRelist, delta.Marker{Vanished: 1})
+	b.at("12:04")
+	b.write(delta.Added, "configmaps", b.object("configmaps", "shop", "settings", settingsUID, "kubectl", "", `,"data":{}`))
+	require.Contains(t, b.replayed(t, "coverage", "configmaps").out, "unreachable: connection refused\n")
+	got := b.replayed(t, "log", "configmaps", "-n", "shop", "--since", "2026-03-10T12:00:30Z")
+	require.Contains(t, got.out, "unreachable (connection refused)\n")
+	require.Contains(t, got.out, "a list then showed 0 new, 0 changed, 1 vanished, 0 unchanged")
 }
 
 func TestCoverageExplainsWhyATypeIsNotRecorded(t *testing.T) {

@@ -138,12 +138,11 @@ func reason(s *Stretch) string {
 	if s.Detail != "" {
 		why += ": " + s.Detail
 	}
-	switch s.Outcome {
-	case delta.OutcomeEqual:
+	switch {
+	case s.Outcome == delta.OutcomeEqual:
 		why += "; a list then held nothing new"
-	case delta.OutcomeRelisted:
+	case s.Outcome == delta.OutcomeRelisted && s.Appeared+s.Changed+s.Vanished+s.Unchanged > 0: // A rollback ends a gap without a list.
 		why += fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", s.Appeared, s.Changed, s.Vanished, s.Unchanged)
-	default: // The gap is open.
 	}
 	return why
 }

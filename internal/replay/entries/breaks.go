@@ -121,7 +121,7 @@ func outcome(g *history.Gap) string {
 		return "; it is still open"
 	case g.Outcome == delta.OutcomeEqual:
 		return "; a list then held nothing new"
-	case g.Outcome == delta.OutcomeRelisted:
+	case g.Outcome == delta.OutcomeRelisted && g.Appeared+g.Changed+g.Vanished+g.Unchanged > 0: // A rollback ends a gap without a list.
 		return fmt.Sprintf("; a list then showed %d new, %d changed, %d vanished, %d unchanged", g.Appeared, g.Changed, g.Vanished, g.Unchanged)
 	}
 	return ""
