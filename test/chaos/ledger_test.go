@@ -28,10 +28,11 @@ type ledger struct {
 	expected map[place][]*state // several states only after a rollback
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq whose write the oracle has not read
-	mistaken []row              // rows of writes that etcd has, as served by a stale cache with another previous object
+	mistaken []row              // rows that only a gap of a rollback excuses: of a lost write, or of a write with another previous object
 	owners   map[*state]int64   // verdict.owners of the last round whose record became complete
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 	newest   map[int]int64      // the newest revision on record, by generation
+	watched  map[string]row     // the last row of a watch, by resource
 
 	tally
 	faults []string // descriptions of the first few
@@ -63,6 +64,7 @@ type row struct {
 	seq           int64
 	kind, source  string
 	version, text string // API version; resource version
+	revision      int64  // the resource version as a number, if inOrder has read it
 	digest        []byte
 	observed      time.Time
 }
@@ -74,10 +76,12 @@ type gap struct {
 	from, to                 int64 // to is 0 while it is open
 	fromAt, toAt             time.Time
 	missed                   int
+	first                    bool // it is the first gap of its resource, up to the first list
+	restored                 bool // etcd was put back within it
 }
 
 func newLedger(o *oracle, api *wire) *ledger {
-	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}, newest: map[int]int64{}}
+	return &ledger{oracle: o, api: api, from: o.read, expected: map[place][]*state{}, open: map[*state]bool{}, strange: map[int64]row{}, judged: map[int64]bool{}, newest: map[int]int64{}, watched: map[string]row{}}
 }
 
 // update reads the new writes of etcd and the new rows of the record.
@@ -112,9 +116,24 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 		}
 		l.seq = x.seq
 		l.rows++
+		l.inOrder(x)
 		l.enter(x)
 	}
 	return nil
+}
+
+// inOrder checks that the rows of a watch are in the order of their revisions (I4), except after a restore.
+func (l *ledger) inOrder(x row) {
+	revision, err := strconv.ParseInt(x.text, 10, 64)
+	if x.source != "watch" || err != nil {
+		return
+	}
+	x.revision = revision
+	last, known := l.watched[x.resource]
+	l.watched[x.resource] = x
+	if known && revision < last.revision && !l.oracle.restoredWithin(last.observed, x.observed) {
+		l.fault("seq %d, %s of %v at %d, comes after revision %d of seq %d", x.seq, x.kind, x.object, revision, last.revision, last.seq)
+	}
 }
 
 // enter finds the write of a row. Keyframes and inferred deletes have none.
@@ -157,7 +176,7 @@ func (l *ledger) enter(x row) {
 	case known == nil:
 		l.differing++
 		l.fault("seq %d, %s of %v at %d by %s, differs from what etcd has: %s", x.seq, x.kind, x.object, revision, x.source, states[0].kind)
-	case known.seq != 0 && x.source == "relist" && known.generation < l.oracle.generation:
+	case known.seq != 0 && x.source == "relist" && known.generation < l.oracle.generation && !l.oracle.lost(known.generation, revision):
 		known.generation = l.oracle.generation // the restored history has it, too
 	case known.seq != 0:
 		l.twice++
@@ -167,6 +186,9 @@ func (l *ledger) enter(x row) {
 	default:
 		known.seq = x.seq
 		delete(l.open, known)
+		if l.oracle.lostAt(known.generation, revision, x.observed) {
+			l.mistaken = append(l.mistaken, x)
+		}
 	}
 }
 
@@ -183,23 +205,31 @@ func (l *ledger) fault(format string, args ...any) {
 	}
 }
 
-// gaps reads the gaps on record that missed, or may have missed, a write after the first lists.
+// firstList is the cause of a gap that begins with the record of a resource.
+const firstList = "first_list"
+
+// gaps reads the gaps on record.
 func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
-	rows, err := db.Query(ctx, `SELECT gap, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
+	rows, err := db.Query(ctx, `SELECT gap, api_group, resource, cause, coalesce(outcome, ''), coalesce(from_rv, '0'), coalesce(to_rv, '0'),
 			coalesce(from_at, 'epoch'), coalesce(to_at, now())
 		FROM kuberewind.gaps ORDER BY gap`)
 	if err != nil {
 		return nil, err
 	}
+	listed := map[string]bool{}
 	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
-		var from, to string
-		if err = r.Scan(&g.number, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
+		var group, from, to string
+		if err = r.Scan(&g.number, &group, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
 			return g, err
 		}
 		g.from, err = strconv.ParseInt(from, 10, 64)
 		if err == nil {
 			g.to, err = strconv.ParseInt(to, 10, 64)
 		}
+		key := group + "/" + g.resource
+		g.first = g.cause == firstList && !listed[key]
+		listed[key] = true
+		g.restored = l.oracle.restoredWithin(g.fromAt, g.toAt)
 		return g, err
 	})
 }
@@ -207,14 +237,17 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 // covers reports whether a gap covers a write of this generation or of the previous one. A gap that ended with nothing missed
 // covers nothing, and no gap covers a write that came after its end.
 func (g *gap) covers(s *state, generation int) bool {
-	if g.resource != s.resource || g.outcome == "resumed" || g.endedBefore(s) {
+	if g.resource != s.resource || g.outcome == "resumed" || g.endedBefore(s) || g.cause == firstList && !g.first {
 		return false
 	}
-	if g.cause == "history_reversed" {
+	if g.ofRestore() {
 		return s.generation < generation && s.revision > g.from || s.generation == generation && (g.to == 0 || s.revision <= g.to)
 	}
 	return s.revision > g.from && (g.to == 0 || s.revision <= g.to)
 }
+
+// ofRestore reports whether the gap says that etcd was put back, and it was.
+func (g *gap) ofRestore() bool { return g.cause == "history_reversed" && g.restored }
 
 // endedBefore reports whether a gap ended before a write. After a restore, revisions begin again at lower numbers, so they alone do not
 // show that.
@@ -283,7 +316,7 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdic
 	}
 	for _, g := range gaps {
 		switch {
-		case g.cause == "first_list" && g.from == 0:
+		case g.first:
 		case g.outcome == "":
 			v.open = append(v.open, g)
 		default:
@@ -303,8 +336,10 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdic
 func (l *ledger) needless(g gap) bool {
 	verdict, known := l.judged[g.number]
 	if !known {
-		excused := g.outcome == "resumed" || g.cause == "history_reversed"
-		verdict = !excused && !l.ended(g) && !l.oracle.forgotten(g.from, g.toAt)
+		// A rollback closes an open gap where that began. So nothing lies in it.
+		divided := g.from != 0 && g.from == g.to
+		excused := g.outcome == "resumed" || divided || g.ofRestore() || l.ended(g)
+		verdict = g.cause == firstList || !excused && !l.oracle.forgotten(g.from, g.toAt)
 		l.judged[g.number] = verdict
 	}
 	return verdict
@@ -313,7 +348,7 @@ func (l *ledger) needless(g gap) bool {
 // ended reports whether a resource ended within its gap, and no recorder was connected all the time since its definition was
 // deleted. After that deletion, only a watch that is already open gets the history of the resource.
 func (l *ledger) ended(g gap) bool {
-	if g.cause != "not_found" && g.cause != "forbidden" {
+	if g.resource != widgets.Resource || g.cause != "not_found" && g.cause != "forbidden" {
 		return false
 	}
 	definition := object{resource: "customresourcedefinitions", name: widgetsDefinition}

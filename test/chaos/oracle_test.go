@@ -30,6 +30,7 @@ type oracle struct {
 	mu          sync.Mutex // protects what follows
 	generation  int        // the number of restores
 	forks       []int64    // etcd's revision after each restore: writes of the old history up to it do not count as lost
+	restores    []span     // when each restore began, and when the faults of its round were over
 	read        int64      // the last revision that was read, of this generation
 	upToDate    time.Time  // the last time at which etcd had nothing newer
 	compacted   int64
@@ -105,6 +106,7 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 	if _, err := o.catchUpLocked(ctx); err != nil {
 		return err
 	}
+	began := time.Now()
 	if err := restore(); err != nil {
 		return err
 	}
@@ -116,7 +118,38 @@ func (o *oracle) goBack(ctx context.Context, restore func() error) error {
 		return err
 	}
 	o.forks = append(o.forks, o.read)
+	o.restores = append(o.restores, span{since: began})
 	return nil
+}
+
+// faultsOver notes that the faults of a round are over. From now on, no API server has caches of an earlier history.
+func (o *oracle) faultsOver() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last := len(o.restores) - 1; last >= 0 && o.restores[last].until.IsZero() {
+		o.restores[last].until = time.Now()
+	}
+}
+
+// restoredWithin reports whether etcd was put back within a time.
+func (o *oracle) restoredWithin(from, to time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.restores, func(s span) bool {
+		return s.since.Before(to) && (s.until.IsZero() || s.until.After(from))
+	})
+}
+
+// lostAt reports whether a restore had undone a write of a history at that time.
+func (o *oracle) lostAt(generation int, revision int64, at time.Time) bool {
+	return o.lost(generation, revision) && o.restoreBegan(generation).Before(at)
+}
+
+// restoreBegan returns when the restore that ended a history began.
+func (o *oracle) restoreBegan(generation int) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.restores[generation].since
 }
 
 // lost reports whether a restore has undone a write of a history.

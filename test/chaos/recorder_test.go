@@ -33,11 +33,15 @@ type recorders struct {
 // newRecorders returns one recorder, which start starts. All recorders share the redaction key.
 func newRecorders(t *testing.T, dir, kubeconfig, database string) *recorders {
 	t.Helper()
-	r := &recorders{dir: dir, exits: map[int]int{}, args: []string{"--kubeconfig", kubeconfig, "--database", database,
-		"--redaction-key-file", filepath.Join(dir, "redaction.key"), "--cluster-name", "chaos", "--listen", "127.0.0.1:0", "--queue-size", "1Mi"}}
+	r := &recorders{dir: dir, exits: map[int]int{}}
+	r.args = []string{"--kubeconfig", kubeconfig, "--database", database,
+		"--redaction-key-file", r.keyFile(), "--cluster-name", "chaos", "--listen", "127.0.0.1:0", "--queue-size", "1Mi"}
 	r.first = r.add(t)
 	return r
 }
+
+// keyFile returns the path of the key with which the recorders hash the values of Secrets.
+func (r *recorders) keyFile() string { return filepath.Join(r.dir, "redaction.key") }
 
 // add returns a recorder with its own folder, and with a small queue.
 func (r *recorders) add(t *testing.T) *keeper {
@@ -50,6 +54,21 @@ func (r *recorders) ended(code int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.exits[code]++
+}
+
+// expectedExits are the exit codes of a recorder that was ended by a signal, that has no database, and that another recorder has fenced.
+var expectedExits = []int{-1, 0, 3, 4}
+
+// unexpected returns the other exit codes.
+func (r *recorders) unexpected() (codes []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for code := range r.exits {
+		if !slices.Contains(expectedExits, code) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
 
 // second starts another recorder of the same cluster and record.

@@ -40,6 +40,22 @@ func overtaken(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
+// overtakenAndKilled is like overtaken, but no recorder runs from the first lost writes until the new history has passed the old one.
+// Only the record shows that the API server served lost writes.
+func overtakenAndKilled(t *testing.T, w *world, during func()) {
+	resume := w.restore(t, func() {
+		w.awaitNewRow(t)
+		during()
+		w.recorders.first.end()
+	})
+	require.NoError(t, w.plane.APIServer.Continue())
+	resume()
+	w.hold(t, w.between(5, 10))
+	w.recorders.first.start(t)
+	w.hold(t, w.between(5, 10))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
 // restoredAndKilled kills the recorder while etcd is put back. The next recorder finds another history than the one on record.
 func restoredAndKilled(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
