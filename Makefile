@@ -61,12 +61,16 @@ DATA      := $(CURDIR)/$(BIN)/postgres
 TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(if $(TEST_DATABASE_URL),,KUBEREWIND_TEST_POSTGRES=$(DATA)) $(GO) test $(TESTFLAGS)
 # make test runs these packages without the race detector, because it multiplies CPU time and their code starts no goroutines. cmd/replay
 # and hack/test-times start one that forwards signals. make test-more runs all of them with it. New packages run with it by default.
-PLAIN     := ./apiserver/internal/review ./cmd/replay ./deltafifo/spool ./internal/clusterevents ./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs \
-	./internal/erasure ./internal/filter ./internal/lifecycle ./internal/pgtest ./internal/printers ./internal/redact ./internal/retention ./internal/scene/... ./migrations ./patch ./hack/...
+PLAIN     := ./apiserver/internal/clock ./apiserver/internal/review ./blame ./change ./cmd/replay ./delta ./deltafifo/spool ./evidence ./internal/bounds ./internal/clusterevents \
+	./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs ./internal/erasure ./internal/field ./internal/filter ./internal/fold ./internal/lifecycle \
+	./internal/mistyped ./internal/owner ./internal/paging ./internal/pgdata ./internal/pgtest ./internal/printers ./internal/redact ./internal/render ./internal/replay/changelog \
+	./internal/replay/env ./internal/replay/snapshot ./internal/reports ./internal/retention ./internal/scene/... ./internal/succession ./internal/times ./internal/timeshift ./internal/when \
+	./migrations ./patch ./hack/...
 # Tests of whole systems, the longest first, and measurements. The first runs alone, because it starts three control planes at once.
 SYSTEM    := ./test/system
 SYSTEMS   := ./test/chaos ./test/badinput ./test/replay ./bench/... ./test/...
-RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEM) $(SYSTEMS)),$(shell $(GO) list ./internal/replay ./cmd/recorder ./sink/postgres ./internal/recorder ./internal/embedded && $(GO) list ./...))
+# The longest packages begin first.
+RACED      = $(filter-out $(shell $(GO) list $(PLAIN) $(SYSTEM) $(SYSTEMS)),$(shell $(GO) list ./internal/replay ./cmd/recorder ./sink/postgres ./timeline ./history ./apiserver ./kube ./internal/embedded ./internal/rollback && $(GO) list ./...))
 
 .PHONY: test-programs
 test-programs:
