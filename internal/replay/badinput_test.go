@@ -17,7 +17,7 @@ import (
 // hostile holds invalid texts, by what is wrong with them.
 var hostile = map[string]string{
 	"steers a terminal": "a\x1b[31mred\x07\r\n\u202ecod\u2066\xff",
-	"1 MiB":             strings.Repeat("x", 1<<20),
+	"128 KiB":           strings.Repeat("x", 128<<10), // Linux gives a program no longer argument
 }
 
 // takers are calls with a text in place of the @.

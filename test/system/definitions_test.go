@@ -204,6 +204,7 @@ func TestAResourceThatAppearedWhileNoRecorderRanIsRecordedFromItsFirstObject(t *
 	t.Parallel()
 	for name, restart := range map[string]bool{"": false, "though the API server has forgotten it": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, recorder := recordedLent(t)
 			recorder.Terminate(t)
 
@@ -262,6 +263,7 @@ func TestObjectsThatOutliveTheirDefinitionAreListedUnderTheNext(t *testing.T) {
 		"while no recorder runs, and not all definitions are recorded": {stopped: true, args: []string{"--exclude", "*/kube-system"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, recorder := recordedLent(t, test.args...)
 			a := w.act(t)
 			const rows = `SELECT concat_ws(' ', type, source, name, uid) FROM kuberewind.deltas WHERE resource = 'widgets' AND name = 'one' ORDER BY seq`
