@@ -56,6 +56,6 @@ type Outcome string
 // The outcomes of gaps.
 const (
 	OutcomeResumed  Outcome = "resumed"  // the watch went on, and nothing was missed
-	OutcomeRelisted Outcome = "relisted" // a list replaced the missed versions
+	OutcomeRelisted Outcome = "relisted" // a list replaced the missed versions, or a rollback was found before one came
 	OutcomeEqual    Outcome = "equal"    // that list held nothing new; versions may have come and gone
 )

@@ -86,7 +86,8 @@
 // # Goroutines
 //
 // The package starts none. Any goroutine may call any method. Calls that enqueue into one stream run one after the
-// other. The same holds for calls of Next, and for calls of Pop on one stream.
+// other, except InterruptTogether, which does not wait for them. The same holds for calls of Next, and for calls of Pop on one
+// stream.
 //
 // # Knobs
 //

@@ -27,8 +27,8 @@ type Definitions struct {
 // Life is the life of a definition: the versions of its creation and of its deletion. Created is empty if it is not on
 // record, and Ended if the definition is alive.
 type Life struct {
-	Created, Ended string // the record no longer has its end
-	Pruned         bool   // when it ended is not on record any more
+	Created, Ended string
+	Pruned         bool // when it ended is not on record any more
 }
 
 // Before returns the record's answer about the definitions before the present one. Position is how far the stream is on

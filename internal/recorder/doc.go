@@ -1,5 +1,5 @@
-// Package recorder is the composition root. It wires kube, reflector, deltafifo and sink/postgres into a recorder of one
-// cluster.
+// Package recorder is the composition root. It wires kube, deltafifo, sink/postgres and the packages below into a recorder of
+// one cluster.
 //
 // It uses packages that have one purpose each. None of them imports this package:
 //

@@ -82,7 +82,7 @@ type sweeps struct {
 	swept     atomic.Int32 // day whose sweep was complete last
 }
 
-// complete serves the request of Complete. The batch is observed at a time.
+// complete serves the request of CompleteSweep. The batch is observed at a time.
 func (s *sweeps) complete(b *Batch, observed int64, streams *streams) {
 	day := s.requested.Swap(noDay)
 	if day == noDay || day != dayOf(observed) || day <= s.swept.Load() {
