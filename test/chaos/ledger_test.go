@@ -489,8 +489,8 @@ func TestAGapCoversNoWriteAfterItsEnd(t *testing.T) {
 		gap    gap
 		covers bool
 	}{
-		"the gap of this restore":           {gap{cause: "history_reversed", outcome: "relisted", from: 15, to: 18, toAt: time.Unix(300, 0)}, true},
-		"the gap of an earlier restore":     {gap{cause: "history_reversed", outcome: "relisted", from: 5, to: 8, toAt: time.Unix(100, 0)}, false},
+		"the gap of this restore":           {gap{cause: "history_reversed", outcome: "relisted", from: 15, to: 18, toAt: time.Unix(300, 0), restored: true}, true},
+		"the gap of an earlier restore":     {gap{cause: "history_reversed", outcome: "relisted", from: 5, to: 8, toAt: time.Unix(100, 0), restored: true}, false},
 		"a gap of equal revisions":          {gap{cause: "expired", outcome: "relisted", from: 15, to: 25, toAt: time.Unix(300, 0)}, true},
 		"an earlier gap of equal revisions": {gap{cause: "expired", outcome: "relisted", from: 15, to: 25, toAt: time.Unix(100, 0)}, false},
 	} {
