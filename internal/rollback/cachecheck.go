@@ -45,7 +45,7 @@ type cacheCheck struct {
 	compareAt         time.Time // when to compare it with etcd
 }
 
-// newCacheCheck returns the check of a cache that has served something to this process.
+// newCacheCheck returns the check of a cache from which a watch of this process was accepted.
 func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheCheck {
 	now := time.Now()
 	c := &cacheCheck{cacheWindow: cached, newestRevision: newestRevision, fork: f, watchableRevision: newestRevision, watchableAt: now, compareAt: now.Add(comparedWithin)}
@@ -56,8 +56,7 @@ func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheChe
 	return c
 }
 
-// recalledCacheCheck returns the check of a cache that has served nothing to this process. It may be the cache that
-// served an earlier recorder. Whether that recorder had a reason to distrust it is not known. Nor is how far back
+// recalledCacheCheck returns the check of a cache that may have served an earlier recorder. Whether that recorder had a reason to distrust it is not known. Nor is how far back
 // the cache can be watched. Only the versions on record are known to have been served. If there are none,
 // recalledCacheCheck returns nil. Then a list is trusted unless something speaks against it.
 func recalledCacheCheck(newestRevision uint64) *cacheCheck {

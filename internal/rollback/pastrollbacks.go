@@ -95,7 +95,7 @@ func rollBackLate(c *Stream, found pastRollback) {
 	if at := found.onRecord.FromAt; !at.IsZero() {
 		c.history.gap = deltafifo.Begin{ResourceVersion: found.onRecord.FromRV, Time: at}
 	}
-	c.rollBackLocked(found.proof, newCacheCheckLocked(c, &fork{}))
+	c.rollBackLocked(found.proof, newCacheCheckLocked(c, &fork{}, found.finder != nil))
 	c.all.mu.Unlock()
 	notifyReflector(c, found.proof)
 }
