@@ -51,7 +51,6 @@ func newCounters(m *telemetry.Metrics, gr schema.GroupResource) counters {
 		up:    func(follows float64) { m.Streams.Up.WithLabelValues(labels...).Set(follows) },
 		ended: func() { m.Streams.Up.DeleteLabelValues(labels...) },
 	}
-	c.up(0)
 	for _, t := range []delta.Type{delta.Added, delta.Updated, delta.Deleted, delta.Sync} {
 		c.deltas[t] = m.Streams.Deltas.WithLabelValues(gr.Group, gr.Resource, string(t))
 	}

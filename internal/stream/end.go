@@ -30,10 +30,11 @@ func (l *Launcher) End(ctx context.Context, s *Stream, run *Run, resource kube.R
 		return l.replace(s, fifo, d)
 	case lifecycle.Interrupt:
 		s.standing.interrupted = d.Cause
+		s.counters.up(0)
 		return fifo.Interrupted(d.Cause, d.Detail)
 	default: // Nothing: the other decisions are for a served resource.
-		if !f.GapOpen {
-			s.counters.ended()
+		if s.counters.ended(); f.GapOpen {
+			s.counters.up(0)
 		}
 		return nil
 	}

@@ -69,6 +69,8 @@ func TestAnEndedResourceHasNoValueThatSaysWhetherItIsFollowed(t *testing.T) {
 			l, s, run := aboutToEnd(t)
 			metrics := telemetry.NewMetrics()
 			s.counters = newCounters(metrics, s.resource.GroupResource())
+			require.Zero(t, valuesOf(metrics.Streams.Up), "a stream that is never followed has none, either")
+			s.counters.up(1)
 			require.Equal(t, 1, valuesOf(metrics.Streams.Up))
 			run.closed.Store(time.Now().Add(-test.closed).UnixNano())
 			require.NoError(t, newStore(s, run).Interrupted(delta.CauseNotFound, "the server could not find the requested resource"))
