@@ -10,12 +10,13 @@ import (
 // interruption is the last state that a FIFO has reported: whether its stream proceeds. A new FIFO has reported nothing
 // and does not know earlier reports. So it reports either state once.
 type interruption struct {
-	said  bool
-	cause delta.Cause // empty: the stream proceeds
+	said   bool
+	cause  delta.Cause // empty: the stream proceeds
+	detail string
 }
 
 // Interrupted enqueues a marker that says that the stream cannot proceed, and why. A second call with the same cause
-// has no effect. It blocks until there is room.
+// has no effect, unless it names other objects that cannot be decoded. It blocks until there is room.
 func (f *FIFO) Interrupted(cause delta.Cause, detail string) error {
 	return f.InterruptedSince(cause, detail, Begin{})
 }
@@ -76,7 +77,7 @@ func (f *FIFO) Resumed() error {
 
 func (f *FIFO) mark(m *delta.Marker) error {
 	cause := m.Cause
-	if f.interruption.said && f.interruption.cause == cause {
+	if f.interruption.said && f.interruption.cause == cause && (cause != delta.CauseUndecodable || f.interruption.detail == m.Detail) {
 		return nil
 	}
 	if m.Kind == delta.Resumed {
@@ -85,6 +86,6 @@ func (f *FIFO) mark(m *delta.Marker) error {
 	if err := f.feeder.mark(m, ""); err != nil {
 		return err
 	}
-	f.interruption = interruption{said: true, cause: cause}
+	f.interruption = interruption{said: true, cause: cause, detail: m.Detail}
 	return nil
 }

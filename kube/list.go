@@ -23,8 +23,8 @@ var (
 	_ metav1.ListInterface = (*List)(nil)
 )
 
-// Undecodable returns an *[UndecodableError] for each item that could not be decoded. The recorder names each in
-// a gap (I3).
+// Undecodable returns an *[UndecodableError] for each item that could not be decoded. The recorder names up to
+// five of them in a gap (I3).
 func (l *List) Undecodable() []error { return l.undecodable }
 
 // DeepCopyObject implements runtime.Object.
