@@ -167,6 +167,7 @@ func (c *campaign) needless() (found []gap) {
 // require fails the test if the record is wrong, and shows the details that are needed to find the cause.
 func (c *campaign) require(t *testing.T) {
 	t.Helper()
+	defer c.keepLogs(t)
 	defer c.load.pause()()
 	if c.whole() {
 		recordertest.Eventually(t.Context(), t, "all streams to be followed", func() bool {
@@ -207,11 +208,17 @@ func (c *campaign) require(t *testing.T) {
 	if !t.Failed() {
 		c.requireChain(t)
 	}
-	if t.Failed() {
-		path := filepath.Join(os.TempDir(), fmt.Sprintf("kuberewind-chaos-%d.log", *seed))
-		require.NoError(t, os.WriteFile(path, []byte(c.recorders.log()), 0o600))
-		t.Logf("the logs of the recorders are in %s", path)
+}
+
+// keepLogs writes the logs of the recorders to a file if the test has failed.
+func (c *campaign) keepLogs(t *testing.T) {
+	t.Helper()
+	if !t.Failed() {
+		return
 	}
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("kuberewind-chaos-%d.log", *seed))
+	assert.NoError(t, os.WriteFile(path, []byte(c.recorders.log()), 0o600))
+	t.Logf("the logs of the recorders are in %s", path)
 }
 
 // An idle recorder may have grown by half since the first round, and by the memory that Go's collector has not freed yet.

@@ -22,7 +22,8 @@ func TestWhichGapsAreNeedless(t *testing.T) {
 	}{
 		"nothing was missed":                     {gap{cause: "unreachable", outcome: "resumed", from: 5, to: 7}, false},
 		"etcd had its history":                   {gap{cause: "expired", outcome: "relisted", from: 5, to: 7}, true},
-		"a rollback ended it where it began":     {gap{cause: "unreachable", outcome: "relisted", from: 5, to: 5}, false},
+		"a rollback ended it where it began":     {gap{cause: "unreachable", outcome: "relisted", from: 5, to: 5, divided: true}, false},
+		"a list ended it where it began":         {gap{cause: "unreachable", outcome: "relisted", from: 5, to: 5}, true},
 		"etcd was put back":                      {gap{cause: "history_reversed", outcome: "relisted", from: 12, to: 10, restored: true}, false},
 		"etcd was not put back":                  {gap{cause: "history_reversed", outcome: "relisted", from: 12, to: 10}, true},
 		"a resource on record is listed as new":  {gap{cause: firstList, outcome: "relisted", to: 7}, true},

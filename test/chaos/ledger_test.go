@@ -71,13 +71,15 @@ type row struct {
 
 // gap is a gap on record.
 type gap struct {
-	number                   int64
-	resource, cause, outcome string
-	from, to                 int64 // to is 0 while it is open
-	fromAt, toAt             time.Time
-	missed                   int
-	first                    bool // it is the first gap of its resource, up to the first list
-	restored                 bool // etcd was put back within it
+	number          int64
+	group, resource string
+	cause, outcome  string
+	from, to        int64 // to is 0 while it is open
+	fromAt, toAt    time.Time
+	missed          int
+	first           bool // it is the first gap of its resource, up to the first list
+	restored        bool // etcd was put back within it
+	divided         bool // the next gap of the resource is one of a restore
 }
 
 func newLedger(o *oracle, api *wire) *ledger {
@@ -216,23 +218,32 @@ func (l *ledger) gaps(ctx context.Context, db pgx.Tx) ([]gap, error) {
 	if err != nil {
 		return nil, err
 	}
-	listed := map[string]bool{}
-	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
-		var group, from, to string
-		if err = r.Scan(&g.number, &group, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
+	listed := map[[2]string]bool{}
+	gaps, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (g gap, err error) {
+		var from, to string
+		if err = r.Scan(&g.number, &g.group, &g.resource, &g.cause, &g.outcome, &from, &to, &g.fromAt, &g.toAt); err != nil {
 			return g, err
 		}
 		g.from, err = strconv.ParseInt(from, 10, 64)
 		if err == nil {
 			g.to, err = strconv.ParseInt(to, 10, 64)
 		}
-		key := group + "/" + g.resource
-		g.first = g.cause == firstList && !listed[key]
-		listed[key] = true
+		g.first = g.cause == firstList && !listed[g.stream()]
+		listed[g.stream()] = true
 		g.restored = l.oracle.restoredWithin(g.fromAt, g.toAt)
 		return g, err
 	})
+	next := map[[2]string]*gap{}
+	for i := range slices.Backward(gaps) {
+		g := &gaps[i]
+		g.divided = next[g.stream()] != nil && next[g.stream()].ofRestore()
+		next[g.stream()] = g
+	}
+	return gaps, err
 }
+
+// stream returns the API group and the resource.
+func (g *gap) stream() [2]string { return [2]string{g.group, g.resource} }
 
 // covers reports whether a gap covers a write of this generation or of the previous one. A gap that ended with nothing missed
 // covers nothing, and no gap covers a write that came after its end.
@@ -337,7 +348,7 @@ func (l *ledger) needless(g gap) bool {
 	verdict, known := l.judged[g.number]
 	if !known {
 		// A rollback closes an open gap where that began. So nothing lies in it.
-		divided := g.from != 0 && g.from == g.to
+		divided := g.divided && g.outcome == "relisted" && g.from == g.to
 		excused := g.outcome == "resumed" || divided || g.ofRestore() || l.ended(g)
 		verdict = g.cause == firstList || !excused && !l.oracle.forgotten(g.from, g.toAt)
 		l.judged[g.number] = verdict

@@ -13,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// living are the living objects of the resources that the load writes, with the resource version of each.
+// compared are the resources of the load, and those of the faults.
+var compared = append(slices.Collect(maps.Keys(kindOf)), namespaces, clusterRoles, clusterRoleBindings)
+
+// living are the living objects of the compared resources, with the resource version of each.
 type living map[object]string
 
 // awaitPresent waits until the living objects on record are those of the API server. The ledger does not check that: it compares no list
@@ -62,7 +65,7 @@ func (c *campaign) comparePresent(ctx context.Context) error {
 
 func (c *campaign) served(ctx context.Context) (living, error) {
 	found := living{}
-	for gvr := range kindOf {
+	for _, gvr := range compared {
 		list, err := c.client.Resource(gvr).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", gvr.Resource, err)
@@ -77,9 +80,9 @@ func (c *campaign) served(ctx context.Context) (living, error) {
 
 func (c *campaign) recorded(ctx context.Context) (living, error) {
 	found := living{}
-	written := map[schema.GroupResource]bool{}
-	for gvr := range kindOf {
-		written[gvr.GroupResource()] = true
+	isCompared := map[schema.GroupResource]bool{}
+	for _, gvr := range compared {
+		isCompared[gvr.GroupResource()] = true
 	}
 	return found, c.query(ctx, func(ctx context.Context, db pgx.Tx) error {
 		rows, err := db.Query(ctx, `SELECT api_group, resource, namespace, name, resource_version FROM kuberewind.objects WHERE NOT deleted`)
@@ -89,7 +92,7 @@ func (c *campaign) recorded(ctx context.Context) (living, error) {
 		var gr schema.GroupResource
 		var namespace, name, version string
 		_, err = pgx.ForEachRow(rows, []any{&gr.Group, &gr.Resource, &namespace, &name, &version}, func() error {
-			if written[gr] {
+			if isCompared[gr] {
 				found[object{gr.Resource, namespace, name}] = version
 			}
 			return nil

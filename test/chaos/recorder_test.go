@@ -56,7 +56,7 @@ func (r *recorders) ended(code int) {
 	r.exits[code]++
 }
 
-// expectedExits are the exit codes of a recorder that was ended by a signal, that has no database, and that another recorder has fenced.
+// expectedExits are the exit codes of a recorder that was killed, that has ended after SIGTERM, that has no database, and that another recorder has fenced.
 var expectedExits = []int{-1, 0, 3, 4}
 
 // unexpected returns the other exit codes.
