@@ -59,8 +59,8 @@ TESTFLAGS ?=
 PROGRAMS  := $(CURDIR)/$(BIN)/programs
 DATA      := $(CURDIR)/$(BIN)/postgres
 TEST      := KUBEREWIND_TEST_PROGRAMS=$(PROGRAMS) $(if $(TEST_DATABASE_URL),,KUBEREWIND_TEST_POSTGRES=$(DATA)) $(GO) test $(TESTFLAGS)
-# make test runs these packages without the race detector, because it multiplies CPU time and their code starts no goroutines. cmd/replay
-# and hack/test-times start one that forwards signals. make test-more runs all of them with it. New packages run with it by default.
+# make test runs these packages without the race detector, because it multiplies CPU time and their code starts no goroutines, or one that
+# shares nothing: cmd/replay and hack/test-times forward signals, hack/demo reads a pipe, internal/controlplane/binaries watches a download. make test-more runs all of them with it. New packages run with it by default.
 PLAIN     := ./apiserver/internal/clock ./apiserver/internal/review ./blame ./change ./cmd/replay ./delta ./deltafifo/spool ./evidence ./internal/bounds ./internal/clusterevents \
 	./internal/config ./internal/controlplane/binaries ./internal/controlplane/objects ./internal/docs ./internal/erasure ./internal/field ./internal/filter ./internal/fold ./internal/lifecycle \
 	./internal/mistyped ./internal/owner ./internal/paging ./internal/pgdata ./internal/pgtest ./internal/printers ./internal/redact ./internal/render ./internal/replay/changelog \
