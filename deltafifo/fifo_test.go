@@ -67,6 +67,18 @@ func TestAnInterruptionIsReportedOnce(t *testing.T) {
 	require.Equal(t, entries[0].Observed, entries[1].Marker.FromTime)
 }
 
+func TestEachSetOfObjectsThatCannotBeDecodedIsReported(t *testing.T) {
+	q, f := newFIFO(Options{}, FIFOOptions{})
+	require.NoError(t, f.Add(obj("a", "1", "5")))
+	for _, detail := range []string{"first page", "first page", "second page"} {
+		require.NoError(t, f.Interrupted(delta.CauseUndecodable, detail))
+	}
+	entries := next(t, q)
+	require.Len(t, entries, 3)
+	require.Equal(t, "first page", entries[1].Marker.Detail)
+	require.Equal(t, "second page", entries[2].Marker.Detail)
+}
+
 func TestALateInterruptionBeginsAtTheLastCompletePosition(t *testing.T) {
 	q, f := newFIFO(Options{}, FIFOOptions{})
 	require.NoError(t, f.Add(obj("a", "1", "5")))
