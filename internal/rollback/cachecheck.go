@@ -45,8 +45,12 @@ type cacheCheck struct {
 	compareAt         time.Time // when to compare it with etcd
 }
 
-// newCacheCheck returns the check of a cache from which a watch of this process was accepted.
+// newCacheCheck returns nil if the cache has served nothing to this process. Then a list is trusted unless
+// something speaks against it.
 func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheCheck {
+	if cached.acceptedRevision == 0 {
+		return nil
+	}
 	now := time.Now()
 	c := &cacheCheck{cacheWindow: cached, newestRevision: newestRevision, fork: f, watchableRevision: newestRevision, watchableAt: now, compareAt: now.Add(comparedWithin)}
 	if c.refused {
@@ -56,9 +60,9 @@ func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheChe
 	return c
 }
 
-// recalledCacheCheck returns the check of a cache that may have served an earlier recorder. Whether that recorder had a reason to distrust it is not known. Nor is how far back
-// the cache can be watched. Only the versions on record are known to have been served. If there are none,
-// recalledCacheCheck returns nil. Then a list is trusted unless something speaks against it.
+// recalledCacheCheck returns the check of a stream that was rolled back while an earlier recorder ran, and was not
+// listed since. Whether that recorder had a reason to distrust the cache is not known. Nor is how far back the
+// cache can be watched. Only the versions on record are known to have been served.
 func recalledCacheCheck(newestRevision uint64) *cacheCheck {
 	if newestRevision == 0 {
 		return nil

@@ -95,7 +95,11 @@ func rollBackLate(c *Stream, found pastRollback) {
 	if at := found.onRecord.FromAt; !at.IsZero() {
 		c.history.gap = deltafifo.Begin{ResourceVersion: found.onRecord.FromRV, Time: at}
 	}
-	c.rollBackLocked(found.proof, newCacheCheckLocked(c, &fork{}, found.finder != nil))
+	check := newCacheCheckLocked(c, &fork{})
+	if check == nil && found.finder == nil {
+		check = recalledCacheCheck(c.progress.newestKnown()) // The recorder that found the rollback no longer runs, so what it knew of the cache is lost.
+	}
+	c.rollBackLocked(found.proof, check)
 	c.all.mu.Unlock()
 	notifyReflector(c, found.proof)
 }

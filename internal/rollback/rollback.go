@@ -147,7 +147,7 @@ func (e *event) rollBackLocked() (affected []*Stream, gaps []Gap) {
 		}
 	}
 	for _, o := range affected {
-		o.rollBackLocked(e.proof, newCacheCheckLocked(o, e.forks[o.etcd], e.servedHere))
+		o.rollBackLocked(e.proof, newCacheCheckLocked(o, e.forks[o.etcd]))
 	}
 	all.dropClaimsLocked()
 	for etcd := range e.forks {

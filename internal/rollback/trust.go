@@ -25,15 +25,9 @@ type trust struct {
 	finder      *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now. foundHere says that the
-// evidence was served to this process. Otherwise etcd was put back before this process began, so the cache may have
-// served all of the old history to an earlier recorder, and nothing old to this one. The same holds if no watch of
-// this process is known to be accepted. Then only the record says what the cache has served.
-func newCacheCheckLocked(c *Stream, f *fork, foundHere bool) *cacheCheck {
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
+func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 	c.trust.window.noteAccepted(c.following.openedAt)
-	if !foundHere || c.trust.window.acceptedRevision == 0 {
-		return recalledCacheCheck(c.progress.newestKnown())
-	}
 	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
 }
 

@@ -31,7 +31,6 @@ var (
 	deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	crds                = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	widgets             = schema.GroupVersionResource{Group: "example.kuberewind.dev", Version: "v1", Resource: "widgets"}
-	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )

@@ -14,7 +14,7 @@ import (
 )
 
 // compared are the resources of the load, and those of the faults.
-var compared = append(slices.Collect(maps.Keys(kindOf)), namespaces, clusterRoles, clusterRoleBindings)
+var compared = append(slices.Collect(maps.Keys(kindOf)), clusterRoles, clusterRoleBindings)
 
 // living are the living objects of the compared resources, with the resource version of each.
 type living map[object]string

@@ -40,27 +40,6 @@ func overtaken(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
-// overtakenAndKilled is like overtaken, but no recorder runs from the last lost write until the new history has passed the old one. Only
-// the record shows that the API server served lost writes. The old cache never gets the namespace that is created first: nothing is lost of
-// namespaces, so nothing else shows that their cache is old.
-func overtakenAndKilled(t *testing.T, w *world, during func()) {
-	mark := fmt.Sprintf("mark-%x", w.random.Uint64())
-	resume := w.restore(t, func() {
-		during()
-		defer w.load.pause()()
-		w.mustCreate(t, clusterRoles, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", mark, nil))
-		w.awaitRow(t, mark)
-		w.recorders.first.end()
-	})
-	require.NoError(t, w.plane.APIServer.Continue())
-	w.mustCreate(t, namespaces, newObject("v1", "Namespace", "", mark, nil))
-	resume()
-	w.hold(t, w.between(5, 10))
-	w.recorders.first.start(t)
-	w.hold(t, w.between(5, 10))
-	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
-}
-
 // restoredAndKilled kills the recorder while etcd is put back. The next recorder finds another history than the one on record.
 func restoredAndKilled(t *testing.T, w *world, during func()) {
 	defer w.restore(t, during)()
@@ -125,17 +104,6 @@ func (w *world) awaitNewRow(t *testing.T) {
 			var seq int64
 			return db.QueryRow(ctx, `SELECT seq FROM kuberewind.deltas WHERE seq > $1 AND source = 'watch' AND resource_version::bigint > $2 LIMIT 1`,
 				last, now).Scan(&seq)
-		}) == nil
-	})
-}
-
-// awaitRow waits until an object of that name is on record.
-func (w *world) awaitRow(t *testing.T, name string) {
-	t.Helper()
-	recordertest.Eventually(t.Context(), t, name+" on record", func() bool {
-		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
-			var seq int64
-			return db.QueryRow(ctx, `SELECT seq FROM kuberewind.deltas WHERE name = $1 LIMIT 1`, name).Scan(&seq)
 		}) == nil
 	})
 }
