@@ -210,7 +210,7 @@ func (c *campaign) keepLogs(t *testing.T) {
 		return
 	}
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("kuberewind-chaos-%d.log", *seed))
-	assert.NoError(t, os.WriteFile(path, []byte(c.recorders.log()), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(c.recorders.log()), 0o600))
 	t.Logf("the logs of the recorders are in %s", path)
 }
 
