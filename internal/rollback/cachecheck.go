@@ -40,17 +40,14 @@ type cacheCheck struct {
 	cacheWindow
 	newestRevision    uint64 // the newest revision that the cache has served: a cache never goes back behind that
 	fork              *fork
+	onRecord          bool      // the cache may have served the old history to an earlier recorder, too
 	watchableRevision uint64    // a revision from which the cache could be watched
 	watchableAt       time.Time // when that was seen; zero if it was not
 	compareAt         time.Time // when to compare it with etcd
 }
 
-// newCacheCheck returns nil if the cache has served nothing to this process. Then a list is trusted unless
-// something speaks against it.
+// newCacheCheck returns the check of a cache from which a watch of this process was accepted.
 func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheCheck {
-	if cached.acceptedRevision == 0 {
-		return nil
-	}
 	now := time.Now()
 	c := &cacheCheck{cacheWindow: cached, newestRevision: newestRevision, fork: f, watchableRevision: newestRevision, watchableAt: now, compareAt: now.Add(comparedWithin)}
 	if c.refused {
@@ -60,16 +57,16 @@ func newCacheCheck(cached cacheWindow, newestRevision uint64, f *fork) *cacheChe
 	return c
 }
 
-// recalledCacheCheck returns the check of a stream that was rolled back while an earlier recorder ran, and was not
-// listed since. Whether that recorder had a reason to distrust the cache is not known. Nor is how far back the
-// cache can be watched. Only the versions on record are known to have been served.
+// recalledCacheCheck returns the check of a cache that may have served an earlier recorder. Whether that recorder had a
+// reason to distrust it is not known, and neither is how far back the cache can be watched. Only the versions on record
+// are known to have been served. If there are none, recalledCacheCheck returns nil.
 func recalledCacheCheck(newestRevision uint64) *cacheCheck {
 	if newestRevision == 0 {
 		return nil
 	}
 	now := time.Now()
 	return &cacheCheck{
-		cacheWindow: cacheWindow{acceptedRevision: math.MaxUint64, everRefused: true}, newestRevision: newestRevision, fork: forkBefore(now),
+		cacheWindow: cacheWindow{acceptedRevision: math.MaxUint64}, newestRevision: newestRevision, fork: &fork{}, onRecord: true,
 		watchableRevision: newestRevision, watchableAt: now.Add(-2 * minWindow), compareAt: now.Add(comparedWithin),
 	}
 }
@@ -92,10 +89,10 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (listSo
 	if err != nil {
 		return fromTrustedCache, err
 	}
-	if p.nothingOld() || !c.everRefused && p.isNew(c.acceptedAt) {
-		return fromTrustedCache, nil // This process, or the stream, was served nothing of the old history.
+	if !c.onRecord && (p.nothingOld() || !c.everRefused && p.isNew(c.acceptedAt)) {
+		return fromTrustedCache, nil // No process, or no watch of the stream, was served anything of the old history.
 	}
-	if !c.earliestBeginAt.IsZero() && p.isNew(c.earliestBeginAt) {
+	if !c.earliestBeginAt.IsZero() && !p.nothingOld() && p.isNew(c.earliestBeginAt) {
 		return fromNewCache, nil // The cache began when the new history was there.
 	}
 	server, watches := a.watcher()

@@ -294,15 +294,58 @@ func TestAServerThatHasComparedItsCacheIsTrusted(t *testing.T) {
 	})
 }
 
-func TestAListOfAStreamThatWasNotWatchedBeforeIsTrusted(t *testing.T) {
-	server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}}
-	server.cached = server.versions
-	c, _ := followed(New(Options{}), "configmaps", server.archive, 60, servedAs("lost", "3", 50))
-	c.ListWith(server.lister)
-	c.trust.window = cacheWindow{}
-	require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
-	require.NoError(t, checkList(t, c, "80", server.page()))
-	require.Empty(t, server.watched)
+// A recorder that has just started finds the rollback. The cache has served it nothing, but it may have served the
+// recorder before it.
+func TestACacheThatMayHaveServedAnEarlierRecorderIsNotTrusted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40)}}, begun: 30, events: 45}
+		server.cached = server.versions
+		c, _ := followed(New(Options{}), "configmaps", server.archive, 0)
+		c.ListWith(server.lister)
+		c.Recall(Recalled{Position: "60"})
+		require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, true, time.Time{}, 0}))
+		require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
+		server.begun, server.now = 82, 85
+		require.NoError(t, checkList(t, c, "85", server.page()), "the API server was restarted after that")
+	})
+}
+
+// The watch of a quiet stream was accepted before another stream proved the rollback. The old cache has served all of
+// the old history before that, to an earlier recorder.
+func TestAnAcceptedWatchOfARecorderThatHasJustStartedIsNoReasonToTrustTheCache(t *testing.T) {
+	for name, servedHere := range map[string]bool{
+		"the lost version was served to the earlier recorder": false,
+		"the old cache has served it to this one, too":        true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &watchCache{archive: &archive{now: 80, versions: []*kube.Object{servedAs("a", "1", 40), servedAs("b", "2", 75)}}, begun: 30, events: 45}
+				server.cached = server.versions[:1]
+				all := New(Options{})
+				busy, _ := followed(all, "secrets", server.archive, 45, servedAs("b", "2", 75))
+				busy.Reached("75")
+				c, _ := followed(all, "configmaps", server.archive, 0)
+				c.etcd = busy.etcd
+				c.ListWith(server.lister)
+				c.Recall(Recalled{Position: "60"})
+				c.Watching("60")
+				time.Sleep(2 * time.Second)
+				require.NoError(t, c.rollBack(t.Context(), evidence{"proof", servedAsVersion("lost", "3", 50), 50, servedHere, time.Time{}, 0}))
+				require.ErrorContains(t, checkList(t, c, "80", server.page()), "restart the API server")
+				c.trust.cacheCheck.onRecord = false
+				require.NoError(t, checkList(t, c, "80", server.page()), "only the record speaks against the cache")
+			})
+		})
+	}
+}
+
+// The stream was begun by this process, after etcd was put back.
+func TestAListOfAStreamThatIsNotOnRecordIsTrusted(t *testing.T) {
+	c := New(Options{}).Add(Spec{Name: "configmaps"})
+	c.Recall(Recalled{Position: "60", Empty: true})
+	c.all.mu.Lock()
+	defer c.all.mu.Unlock()
+	require.Nil(t, newCacheCheckLocked(c, &fork{}))
 }
 
 func servedAsVersion(name, uid string, rv int) servedVersion {

@@ -95,11 +95,7 @@ func rollBackLate(c *Stream, found pastRollback) {
 	if at := found.onRecord.FromAt; !at.IsZero() {
 		c.history.gap = deltafifo.Begin{ResourceVersion: found.onRecord.FromRV, Time: at}
 	}
-	check := newCacheCheckLocked(c, &fork{})
-	if check == nil && found.finder == nil {
-		check = recalledCacheCheck(c.progress.newestKnown()) // The recorder that found the rollback no longer runs, so what it knew of the cache is lost.
-	}
-	c.rollBackLocked(found.proof, check)
+	c.rollBackLocked(found.proof, newCacheCheckLocked(c, &fork{}))
 	c.all.mu.Unlock()
 	notifyReflector(c, found.proof)
 }

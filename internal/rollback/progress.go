@@ -15,6 +15,7 @@ type progress struct {
 	beganAt          time.Time // when it began there, by the record's clock
 	resumedRevision  uint64    // the position that this process took over from the record
 	recordedRevision uint64    // the newest revision on record; the position may be behind it
+	onRecord         bool      // an earlier recorder has followed the stream in its present history
 }
 
 // reach notes a position.
@@ -27,9 +28,10 @@ func (p *progress) reach(position uint64, now time.Time) {
 	}
 }
 
-// resume takes over a position from the record.
-func (p *progress) resume(position uint64, beganAt time.Time) {
+// resume takes over a position from the record. onRecord says that the record holds more than the position.
+func (p *progress) resume(position uint64, onRecord bool, beganAt time.Time) {
 	p.position, p.resumedRevision, p.beginRevision, p.beganAt = position, position, position, beganAt
+	p.onRecord = onRecord
 }
 
 // recall notes a revision on record.
@@ -38,7 +40,7 @@ func (p *progress) recall(revision uint64) { p.recordedRevision = max(p.recorded
 // listed notes that a list is complete, and when it began. afterRollback says that it is the list after a rollback.
 func (p *progress) listed(beganAt time.Time, afterRollback bool) {
 	if afterRollback {
-		p.recordedRevision, p.resumedRevision = 0, 0 // The record is of the old history.
+		p.recordedRevision, p.resumedRevision, p.onRecord = 0, 0, false // The record is of the old history.
 	}
 	if afterRollback || p.beganAt.IsZero() {
 		p.beginRevision, p.beganAt = 0, beganAt

@@ -196,7 +196,7 @@ func TestTheLastVersionsOfARecorderAreCheckedByTheNext(t *testing.T) {
 		etcd := &archive{now: 80, versions: []*kube.Object{servedAs("kept", "1", 20), servedAs("new", "3", 45), servedAs("new", "3", 70)}}
 		c, notified := followed(all, "configmaps", etcd, 70, servedAs("new", "3", 70))
 		began := time.Now()
-		c.Recall(Recalled{Unverified: []postgres.Version{
+		c.Recall(Recalled{Position: "70", Unverified: []postgres.Version{
 			{Namespace: "ns", Name: "kept", UID: "1", ResourceVersion: "20", Observed: began.Add(-20 * time.Second)},
 			{Namespace: "ns", Name: "lost", UID: "2", ResourceVersion: "50", Observed: began.Add(-10 * time.Second)},
 			{Namespace: "ns", Name: "new", UID: "3", ResourceVersion: "70", Observed: began.Add(-time.Second)},
@@ -204,7 +204,7 @@ func TestTheLastVersionsOfARecorderAreCheckedByTheNext(t *testing.T) {
 		require.NoError(t, all.Probe(t.Context()))
 		require.Len(t, *notified, 1)
 		require.Contains(t, (*notified)[0], "lost was served with resource version 50")
-		require.Nil(t, c.trust.cacheCheck, "this process was served nothing of the old history")
+		require.NotNil(t, c.trust.cacheCheck, "the cache may have served that recorder")
 	})
 }
 

@@ -25,10 +25,19 @@ type trust struct {
 	finder      *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now.
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now. It returns nil if nothing of
+// the stream is on record, and no watch of it was accepted. Then nothing shows that the cache is old.
 func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 	c.trust.window.noteAccepted(c.following.openedAt)
-	return newCacheCheck(c.trust.window, max(c.progress.position, c.living.newest().revision), f)
+	switch {
+	case c.trust.window.acceptedRevision != 0:
+		check := newCacheCheck(c.trust.window, max(c.progress.newestKnown(), c.living.newest().revision), f)
+		check.onRecord = c.progress.onRecord
+		return check
+	case c.progress.onRecord:
+		return recalledCacheCheck(c.progress.newestKnown())
+	}
+	return nil
 }
 
 // rolledBackLocked notes that the stream was rolled back.
@@ -122,10 +131,6 @@ func newFork(ring historyRing, e evidence, proved bool) *fork {
 	}
 	return f
 }
-
-// forkBefore returns a fork of which only one fact is known: versions that were served before a time may be of the
-// old history.
-func forkBefore(at time.Time) *fork { return &fork{found: &forkPoint{newSince: at}} }
 
 // find searches the fork once, and keeps the result. If the server answers for no observed stream, the next call
 // searches again.

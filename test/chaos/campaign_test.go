@@ -133,7 +133,7 @@ func (c *campaign) allows(together []fault) allowances {
 		})
 	}
 	// away is set if the recorder was away, or began the round without a watch of each stream.
-	away := c.lagging || has("recorder-", "etcd-restored-unseen")
+	away := c.lagging || has("recorder-", "etcd-restored-unseen", "etcd-restored-killed", "etcd-restored-unrecorded", "etcd-overtaken-killed")
 	// cut is set if the recorder was cut off from the API server, or if another recorder, with another spool, may have followed it.
 	cut := has("compacted-beyond", "spool-and-kill", "two-recorders", "api-refused", "api-half-open", "rbac-withdrawn")
 	return allowances{restart: away || has("etcd-restored-for-one"), unserved: away || cut}

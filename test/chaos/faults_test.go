@@ -55,6 +55,7 @@ var faults = []fault{
 	{kind: "etcd-restored", part: "server", do: restored},
 	{kind: "etcd-restored-behind", part: "server", alone: true, do: restoredBehind},
 	{kind: "etcd-overtaken", part: "server", do: overtaken},
+	{kind: "etcd-overtaken-killed", part: "server", alone: true, do: overtakenAndKilled},
 	{kind: "etcd-restored-killed", part: "server", alone: true, do: restoredAndKilled},
 	{kind: "etcd-restored-unrecorded", part: "server", alone: true, do: restoredUnrecorded},
 	{kind: "etcd-restored-unseen", part: "server", alone: true, do: restoredUnseen},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kuberewind/kuberewind/internal/controlplane"
 	"github.com/kuberewind/kuberewind/internal/recordertest"
@@ -37,6 +39,32 @@ func overtaken(t *testing.T, w *world, during func()) {
 	require.NoError(t, w.plane.APIServer.Continue())
 	resume()
 	w.hold(t, w.between(5, 10))
+	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
+}
+
+// overtakenAndKilled is like overtaken, but no recorder runs while the new history passes the old one. As a rule, only the record shows
+// that the API server has served lost writes. One of them is a delete. The new history has the deleted object, and the old cache never
+// gets it.
+func overtakenAndKilled(t *testing.T, w *world, during func()) {
+	name := fmt.Sprintf("undeleted-%x", w.random.Uint64())
+	w.mustCreate(t, clusterRoles, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", name, nil))
+	end := func(context.Context) error {
+		w.recorders.first.end()
+		return nil
+	}
+	resume := w.restoreTo(t, func() {
+		during()
+		require.NoError(t, w.client.Resource(clusterRoles).Delete(t.Context(), name, noGrace()))
+		w.awaitDelete(t, name)
+	}, end)
+	require.NoError(t, w.plane.APIServer.Continue())
+	resume()
+	w.hold(t, w.between(5, 10))
+	w.recorders.first.start(t)
+	w.recorders.first.current().Await(t, "restart the API server")
+	w.hold(t, w.between(2, 5))
+	_, err := w.client.Resource(clusterRoles).Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+	require.True(t, apierrors.IsNotFound(err), "the cache has the new history: this shows nothing")
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
@@ -104,6 +132,17 @@ func (w *world) awaitNewRow(t *testing.T) {
 			var seq int64
 			return db.QueryRow(ctx, `SELECT seq FROM kuberewind.deltas WHERE seq > $1 AND source = 'watch' AND resource_version::bigint > $2 LIMIT 1`,
 				last, now).Scan(&seq)
+		}) == nil
+	})
+}
+
+// awaitDelete waits until the delete of an object is on record.
+func (w *world) awaitDelete(t *testing.T, name string) {
+	t.Helper()
+	recordertest.Eventually(t.Context(), t, "the delete of "+name+" on record", func() bool {
+		return w.query(t.Context(), func(ctx context.Context, db pgx.Tx) error {
+			var seq int64
+			return db.QueryRow(ctx, `SELECT seq FROM kuberewind.deltas WHERE name = $1 AND type = 'Deleted'`, name).Scan(&seq)
 		}) == nil
 	})
 }
