@@ -61,13 +61,13 @@ func TestCampaign(t *testing.T) {
 	c.require(t)
 }
 
-// goesOn reports whether there is another round.
+// goesOn reports whether there is another round. Streams that are still catching up may yet get a gap, which only another round judges.
 func (c *campaign) goesOn() bool {
 	least := max(*rounds, 1)
 	if *rounds == 0 {
 		least = len(c.faults)
 	}
-	return c.rounds < least || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
+	return c.rounds < least || c.lagging || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
 }
 
 // next returns the faults of the next round: first each kind alone, then a few at once.
