@@ -68,7 +68,7 @@
 //   - health: whether the stream can go on, and what the store knows about that.
 //   - quiet: how old the position is, and when to look.
 //   - delivery: gives an event to the store, then moves the place.
-//   - timeline: whether the server's history is still the same.
+//   - timeline: whether the server's history is still the same. It is not the page of that name.
 //   - lister: which list is due; gives it to the store.
 //   - recoverer: history that no watch can give.
 //

@@ -75,9 +75,9 @@ func recalledCacheCheck(newestRevision uint64) *cacheCheck {
 type listSource int
 
 const (
-	fromTrustedCache listSource = iota // nothing speaks against the cache
-	fromEtcd                           // there is no cache: lists and watches come from etcd
-	fromNewCache                       // the cache began in the new history
+	fromUncontestedCache listSource = iota // nothing speaks against the cache
+	fromEtcd                               // there is no cache: lists and watches come from etcd
+	fromNewCache                           // the cache began in the new history
 )
 
 // check returns an error as long as a list may come from a cache that began in the old history.
@@ -87,21 +87,21 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (listSo
 	}
 	p, err := c.fork.find(ctx)
 	if err != nil {
-		return fromTrustedCache, err
+		return fromUncontestedCache, err
 	}
 	if !c.onRecord && (p.nothingOld() || !c.everRefused && p.isNew(c.acceptedAt)) {
-		return fromTrustedCache, nil // No process, or no watch of the stream, was served anything of the old history.
+		return fromUncontestedCache, nil // No process, or no watch of the stream, was served anything of the old history.
 	}
 	if !c.earliestBeginAt.IsZero() && !p.nothingOld() && p.isNew(c.earliestBeginAt) {
 		return fromNewCache, nil // The cache began when the new history was there.
 	}
 	server, watches := a.watcher()
 	if !watches {
-		return fromTrustedCache, nil
+		return fromUncontestedCache, nil
 	}
 	etcdRevision, err := a.etcdRevision(ctx)
 	if err != nil {
-		return fromTrustedCache, err
+		return fromUncontestedCache, err
 	}
 	for _, begun := range []func() (bool, error){
 		func() (bool, error) { return c.beganAfterFork(ctx, server) },
@@ -116,7 +116,7 @@ func (c *cacheCheck) check(ctx context.Context, a *asker, listed uint64) (listSo
 	}
 	// This cache can be watched from now-1. That stays true if the comparison fails.
 	c.watchableRevision, c.watchableAt = max(c.watchableRevision, etcdRevision-min(etcdRevision, 1)), time.Now()
-	return fromTrustedCache, c.compare(ctx, a)
+	return fromUncontestedCache, c.compare(ctx, a)
 }
 
 // compare returns an error unless the cache is shown to have what etcd has. It compares the two when that is due.

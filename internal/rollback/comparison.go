@@ -16,9 +16,9 @@ type comparison struct {
 	position uint64 // the position of the stream; it may be further than the one on record
 }
 
-// verify compares the newest living object of the stream with etcd, at the stream's position. If that proves a
-// rollback, verify acts on it.
-func verify(ctx context.Context, c *Stream, position uint64) error {
+// checkNewest compares the newest living object of the stream with etcd, at the stream's position. If that proves a
+// rollback, checkNewest acts on it.
+func checkNewest(ctx context.Context, c *Stream, position uint64) error {
 	e, err := comparison{stream: c, position: position}.run(ctx)
 	if e.proof == "" || err != nil {
 		return err

@@ -33,7 +33,7 @@
 //     it. If the server does not answer then, it is pending until there is an answer. A sample of a list, of the record, or
 //     from before a pause is pending at once.
 //   - glance: a check of the newest version of each etcd, each second (probe.go).
-//   - probe: a check of one stream of each etcd, and of the samples, each ten seconds (probe.go, lookback.go).
+//   - probe: a check of one stream of each etcd, and of the samples, ten seconds after the last one (probe.go, lookback.go).
 //   - settled: said of a version that etcd certainly held, because etcd held it, and some seconds later held it still, or a later one
 //     (etcdState.settled). A gap may begin there.
 //   - verified: a time up to which the newest version and the checked samples have an answer (Verified). It goes on record.

@@ -65,7 +65,7 @@ func (p *firstPage) checkCache(ctx context.Context) (listSource, error) {
 	c := p.stream.trust.cacheCheck
 	p.stream.all.mu.Unlock()
 	if c == nil {
-		return fromTrustedCache, nil
+		return fromUncontestedCache, nil
 	}
 	return c.check(ctx, &p.stream.ask, p.listedRevision)
 }
@@ -147,7 +147,7 @@ func (p *firstPage) commonList(source listSource) (at string) {
 	if etcd.commonListRevision == 0 && source == fromNewCache {
 		etcd.commonListRevision, etcd.commonListAt = p.listedRevision, time.Now()
 	}
-	if etcd.commonListRevision != 0 && (source != fromTrustedCache || etcd.commonListRevision > p.listedRevision) {
+	if etcd.commonListRevision != 0 && (source != fromUncontestedCache || etcd.commonListRevision > p.listedRevision) {
 		at = strconv.FormatUint(etcd.commonListRevision, 10)
 	}
 	return at

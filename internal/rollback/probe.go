@@ -10,8 +10,8 @@ import (
 // glanceEvery is how often the newest version is checked between two probes. That costs etcd one read of one key.
 const glanceEvery = time.Second
 
-// KeepProbing checks until ctx ends whether the history of each etcd is still the recorded one. It probes every ten
-// seconds, and checks the newest version each second.
+// KeepProbing checks until ctx ends whether the history of each etcd is still the recorded one. It probes ten seconds
+// after the last probe, and checks the newest version each second.
 func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(glanceEvery)
 	defer ticker.Stop()
@@ -29,7 +29,7 @@ func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 			nextProbe = time.Now().Add(probeEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Debug("rollback check failed; retrying within 10s", "error", err)
+			log.Debug("rollback check failed; it is retried", "within", probeEvery, "error", err)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (r *Streams) Probe(ctx context.Context) error {
 	}
 	failed := r.grouping.groupSome(ctx)
 	for _, c := range r.newestOfEach() {
-		failed = errors.Join(failed, verify(ctx, c, 0))
+		failed = errors.Join(failed, checkNewest(ctx, c, 0))
 	}
 	return errors.Join(failed, r.lookBack(ctx))
 }

@@ -37,7 +37,7 @@ func (c *Stream) CheckRollback(ctx context.Context, resourceVersion string) (str
 	if proof, err := matchPastRollbacks(ctx, c); proof != "" || err != nil {
 		return proof, err
 	}
-	if err := verify(ctx, c, position); err != nil {
+	if err := checkNewest(ctx, c, position); err != nil {
 		return "", err
 	}
 	return c.RollbackProof(), nil
