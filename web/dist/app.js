@@ -3475,289 +3475,7 @@ function read6(lane, s4, x3) {
   return `${full(time)} · ${who}${state2 ? ` · ${state2}` : ""}${hole ? ` · ${hole.text}` : ""}`;
 }
 
-// src/tales.tsx
-var ofThis = (answer, uid2) => answer?.object.uid === uid2 ? answer : null;
-function Blamed({ uid: uid2, at: at2 }) {
-  const answer = ofThis(blame.answer.value, uid2);
-  if (!answer) return blame.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: blame.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are folded…" });
-  const lines2 = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines2.length;
-  return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines2.map((l4, i4) => {
-      const origin = answer.origins[l4.origin], same = i4 > 0 && lines2[i4 - 1]?.origin === l4.origin;
-      return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? originText(origin) : "", children: [
-        /* @__PURE__ */ a4("span", { class: "who", children: origin && !same ? /* @__PURE__ */ a4("button", { type: "button", class: "when", onClick: () => look2(origin.seq, origin.time), children: short2(origin) }) : null }),
-        /* @__PURE__ */ a4("span", { children: l4.text })
-      ] }, i4);
-    }) }),
-    folded > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
-      count(folded),
-      " lines of bookkeeping are folded."
-    ] }) : null,
-    /* @__PURE__ */ a4(Command, { text: answer.command })
-  ] });
-}
-var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole2.value?.to ?? o5.time)} ${o5.manager || "?"}`;
-var originText = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
-function Told({ uid: uid2 }) {
-  const answer = ofThis(story.answer.value, uid2);
-  if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
-  const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n3]) => n3 > 0);
-  return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4(Rollouts, {}),
-    /* @__PURE__ */ a4(Section, { title: "What happened in the window", note: count(rows.length + (answer.more ?? 0)), children: [
-      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing. Widen the window with −." }) : null,
-      /* @__PURE__ */ a4("ol", { class: "changes", children: rows.map((r4) => /* @__PURE__ */ a4("li", { onClick: (e4) => {
-        if (!e4.target.closest("button")) look2(r4.seq, r4.time, of(r4));
-      }, children: /* @__PURE__ */ a4("p", { class: "line-head", children: [
-        /* @__PURE__ */ a4(When, { seq: r4.seq, time: r4.time, more: r4 }),
-        r4.estimated ? /* @__PURE__ */ a4("span", { class: "faint", children: "estimated" }) : null,
-        " ",
-        /* @__PURE__ */ a4(Class, { of: r4.class }),
-        " ",
-        /* @__PURE__ */ a4("span", { class: "subject", children: [
-          /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
-          " ",
-          /* @__PURE__ */ a4("b", { children: named(r4) })
-        ] }),
-        r4.event ? /* @__PURE__ */ a4("span", { children: [
-          r4.event.reason,
-          r4.event.count && r4.event.count !== "1" ? ` ×${r4.event.count}` : "",
-          ": ",
-          r4.event.message
-        ] }) : /* @__PURE__ */ a4(Writer, { manager: r4.manager })
-      ] }) }, r4.seq)) }),
-      (answer.more ?? 0) > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
-        count(answer.more ?? 0),
-        " more are not shown: narrow the window."
-      ] }) : null,
-      hidden.length > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
-        "Only counted: ",
-        hidden.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", "),
-        "."
-      ] }) : null
-    ] }),
-    /* @__PURE__ */ a4(Command, { text: answer.command })
-  ] });
-}
-var within = () => Number(story.asked.value?.params.to ?? 0) <= (whole2.value?.to ?? 0);
-function Rollouts() {
-  const rollouts = story.answer.value?.rollouts ?? [];
-  if (rollouts.length === 0) return null;
-  return /* @__PURE__ */ a4(Section, { title: "Rollouts", note: count(rollouts.length), children: /* @__PURE__ */ a4("ol", { class: "rollouts", children: rollouts.map((r4, i4) => /* @__PURE__ */ a4("li", { children: [
-    /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
-    " ",
-    /* @__PURE__ */ a4("b", { children: r4.name ? named(r4) : "" }),
-    " ",
-    r4.revision ? `revision ${r4.revision}` : "",
-    " ",
-    r4.start ? /* @__PURE__ */ a4(When, { seq: r4.start.seq, time: r4.start.time }) : "began before the window",
-    r4.end ? /* @__PURE__ */ a4($, { children: [
-      " to ",
-      /* @__PURE__ */ a4(When, { seq: r4.end.seq, time: r4.end.time })
-    ] }) : null,
-    ": ",
-    /* @__PURE__ */ a4("b", { children: r4.outcome || `not done when the ${within() ? "window" : "record"} ends` }),
-    " ",
-    r4.start ? /* @__PURE__ */ a4(Writer, { manager: r4.start.manager }) : null,
-    (r4.troubles ?? []).map((t4, k4) => /* @__PURE__ */ a4("p", { class: "badness", children: [
-      t4.reason,
-      ": ",
-      t4.message
-    ] }, k4))
-  ] }, i4)) }) });
-}
-function Near({ uid: uid2 }) {
-  const answer = ofThis(nearby.answer.value, uid2), all3 = useSignal(false);
-  if (!answer) return nearby.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: nearby.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The namespace is looked at…" });
-  const { rows, rowsTotal, others, othersTotal } = answer;
-  return /* @__PURE__ */ a4($, { children: [
-    answer.unknown ? /* @__PURE__ */ a4("p", { class: "unknown", children: [
-      /* @__PURE__ */ a4("b", { children: "No change can be named as the last one before." }),
-      " ",
-      answer.unknown
-    ] }) : null,
-    /* @__PURE__ */ a4(Section, { title: "Changed around it in the hour before", note: rows.length < rowsTotal ? `${count(rows.length)} of ${count(rowsTotal)}` : count(rowsTotal), children: [
-      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing that is linked with it." }) : null,
-      /* @__PURE__ */ a4(Rows2, { rows })
-    ] }),
-    othersTotal > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": all3.value, onClick: () => {
-      all3.value = !all3.value;
-    }, children: [
-      count(othersTotal),
-      " other ",
-      othersTotal === 1 ? "change" : "changes",
-      " in the namespace and of objects without one"
-    ] }) }) : null,
-    all3.value ? /* @__PURE__ */ a4(Rows2, { rows: others }) : null,
-    all3.value && othersTotal > others.length ? /* @__PURE__ */ a4("p", { class: "faint", children: [
-      "The newest ",
-      count(others.length),
-      " are shown."
-    ] }) : null,
-    /* @__PURE__ */ a4(Command, { text: answer.command })
-  ] });
-}
-
-// src/object.tsx
-var tabs = ["change", "nearby", "yaml", "blame", "story", "versions"];
-var titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
-var nothing = O(() => focus.value.uid === "" && focus.value.name === "");
-function Inspector() {
-  const shows = tab.value, o5 = object.answer.value;
-  if (nothing.value) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
-  if (!o5) return object.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: object.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The object is folded…" });
-  return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
-    /* @__PURE__ */ a4(Head, { o: o5 }),
-    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": shows === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
-    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${shows}`, tabIndex: 0, children: shows === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : shows === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : shows === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : shows === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : shows === "nearby" ? /* @__PURE__ */ a4(Near, { uid: o5.object.uid }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
-    shows === "change" || shows === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
-  ] });
-}
-function Head({ o: o5 }) {
-  const r4 = o5.object, at2 = cursor.value ?? o5.delta?.time ?? null, gone = o5.exists === false || o5.delta?.type === "Deleted";
-  return /* @__PURE__ */ a4("header", { class: "object-head", children: [
-    /* @__PURE__ */ a4("h1", { children: [
-      /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
-      " ",
-      /* @__PURE__ */ a4("span", { class: "whole-name", children: r4.name })
-    ] }),
-    /* @__PURE__ */ a4("p", { class: "faint", children: [
-      r4.namespace ? /* @__PURE__ */ a4($, { children: [
-        "in ",
-        /* @__PURE__ */ a4("b", { children: r4.namespace }),
-        " · "
-      ] }) : null,
-      /* @__PURE__ */ a4("span", { title: "UID: a life of this name", children: r4.uid }),
-      r4.resourceVersion ? ` · resourceVersion ${r4.resourceVersion}` : ""
-    ] }),
-    gone ? /* @__PURE__ */ a4("p", { class: "gone", children: [
-      o5.delta?.type === "Deleted" ? "Deleted at this instant." : "Not there at this instant.",
-      " Step to its ",
-      o5.previous !== null ? "previous" : "next",
-      " version to see it."
-    ] }) : null,
-    /* @__PURE__ */ a4("p", { class: "steps", children: [
-      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.previous === null, onClick: () => walk("previous", "object"), title: "Previous version (←)", children: "← previous" }),
-      /* @__PURE__ */ a4("span", { children: [
-        o5.delta ? /* @__PURE__ */ a4($, { children: [
-          "version of ",
-          /* @__PURE__ */ a4(When, { seq: o5.delta.seq, time: o5.delta.time })
-        ] }) : null,
-        o5.delta && at2 && at2 - o5.delta.time > 1500 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
-          " ",
-          span(at2 - o5.delta.time),
-          " before the instant"
-        ] }) : null
-      ] }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.next === null || live.value, onClick: () => walk("next", "object"), title: "Next version (→)", children: "next →" })
-    ] }),
-    /* @__PURE__ */ a4(Holes, { of: o5.incomplete ?? [] })
-  ] });
-}
-var bookkeeping = (c4) => /^\/metadata\/(managedFields|generation|resourceVersion)(\/|$)/.test(c4.path);
-function Differences({ diff }) {
-  const open2 = useSignal(false), own = diff.filter((c4) => !bookkeeping(c4)), rest2 = diff.length - own.length;
-  return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4(Diff, { changes: open2.value ? diff : own }),
-    rest2 > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
-      open2.value = !open2.value;
-    }, children: open2.value ? "fold the bookkeeping" : `bookkeeping of the API server: ${count(rest2)} ${rest2 === 1 ? "path" : "paths"} folded` }) }) : null
-  ] });
-}
-function unchanged(o5) {
-  if (o5.delta?.type === "Added") return "The object was created with this version.";
-  if (o5.delta?.type === "Deleted") return "The object was deleted.";
-  if ((o5.incomplete ?? []).some((i4) => i4.kind === "pruned")) return "What changed is not known: the version before is on a day that is not on record.";
-  return "No field changed: the version is a copy that the recorder stored.";
-}
-function Changed({ o: o5 }) {
-  const d4 = o5.delta, diff = o5.diff ?? [];
-  return /* @__PURE__ */ a4($, { children: [
-    d4 ? /* @__PURE__ */ a4(Section, { title: "What changed", note: /* @__PURE__ */ a4($, { children: [
-      /* @__PURE__ */ a4(Class, { of: d4.class }),
-      " ",
-      /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
-    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: unchanged(o5) }) }) : null,
-    /* @__PURE__ */ a4(Belongs, { o: o5 })
-  ] });
-}
-function Belongs({ o: o5 }) {
-  const r4 = related.answer.value, known = o5.incomplete ?? [];
-  if (related.failed.value && !related.busy.value) return /* @__PURE__ */ a4("p", { class: "error", children: related.failed.value });
-  if (!r4 || related.asked.value?.params.uid !== o5.object.uid) return /* @__PURE__ */ a4("p", { class: "busy", children: "Events, owners and owned are looked up…" });
-  return /* @__PURE__ */ a4("div", { class: related.busy.value ? "stale" : "", children: [
-    /* @__PURE__ */ a4(Events, { r: r4 }),
-    /* @__PURE__ */ a4(Owns, { r: r4 }),
-    /* @__PURE__ */ a4(Holes, { of: (r4.incomplete ?? []).filter((i4) => !known.some((k4) => k4.text === i4.text)) })
-  ] });
-}
-function Events({ r: r4 }) {
-  const events = r4.events ?? [];
-  if (events.length === 0) return null;
-  return /* @__PURE__ */ a4(Section, { title: "Events", note: (r4.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(r4.eventsTotal ?? 0)}` : count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
-    /* @__PURE__ */ a4("td", { class: "time", children: full(e4.time).slice(11, 19) }),
-    /* @__PURE__ */ a4("td", { children: [
-      /* @__PURE__ */ a4("b", { children: e4.reason }),
-      e4.count && e4.count !== "1" ? ` ×${e4.count}` : "",
-      " ",
-      e4.message
-    ] })
-  ] }, i4)) }) }) });
-}
-function Owns({ r: r4 }) {
-  const owners = r4.owners ?? [], owned = r4.owned ?? [], more = (r4.ownedTotal ?? owned.length) - owned.length;
-  if (owners.length + owned.length === 0) return null;
-  return /* @__PURE__ */ a4(Section, { title: "Owners and owned", children: [
-    owners.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
-      "owned by ",
-      owners.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid))
-    ] }) : null,
-    owned.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
-      "owns ",
-      owned.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid)),
-      more > 0 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
-        " and ",
-        count(more),
-        " more"
-      ] }) : null
-    ] }) : null
-  ] });
-}
-function Yaml({ lines: lines2 }) {
-  const open2 = useSignal(false), folded = lines2.filter((l4) => l4.folded).length, seen = open2.value ? lines2 : lines2.filter((l4) => !l4.folded);
-  if (lines2.length === 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "There is no object at this instant." });
-  return /* @__PURE__ */ a4($, { children: [
-    folded > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
-      open2.value = !open2.value;
-    }, children: open2.value ? "fold managedFields" : `managedFields: ${count(folded)} lines folded` }) }) : null,
-    /* @__PURE__ */ a4("pre", { class: "yaml", tabIndex: 0, "aria-label": "YAML", children: seen.map((l4, i4) => /* @__PURE__ */ a4("span", { class: `line ${{ added: "added", changed: "changed", removed: "removed" }[l4.mark ?? ""] ?? ""}`, title: l4.path, children: [
-      l4.text,
-      "\n"
-    ] }, i4)) })
-  ] });
-}
-function Versions({ o: o5 }) {
-  const of2 = versions.asked.value?.params, same = of2?.resource === o5.object.resource && of2.namespace === o5.object.namespace && of2.name === o5.object.name;
-  const answer = same ? versions.answer.value : null, rows = (answer?.rows ?? []).filter((r4) => r4.uid === o5.object.uid), others = (answer?.rows ?? []).length - rows.length;
-  if (!answer) return versions.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: versions.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are read…" });
-  return /* @__PURE__ */ a4($, { children: [
-    /* @__PURE__ */ a4(Rows2, { rows, at: o5.delta?.seq, plain: true }),
-    answer.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
-      morePages.value++;
-    }, children: [
-      count(rows.length),
-      " are shown; show 100 more"
-    ] }) : /* @__PURE__ */ a4("p", { class: "faint", children: [
-      count(rows.length),
-      " ",
-      rows.length === 1 ? "version is" : "versions are",
-      " on record",
-      others > 0 ? `, and ${count(others)} of other lives of this name` : "",
-      "."
-    ] }),
-    /* @__PURE__ */ a4(Command, { text: answer.command })
-  ] });
-}
+// src/rows.tsx
 function Rows2({ rows, at: at2, plain = false }) {
   return /* @__PURE__ */ a4("ol", { class: "changes", children: rows.map((r4) => /* @__PURE__ */ a4("li", { class: r4.seq === at2 ? "here" : "", onClick: (e4) => {
     if (!e4.target.closest("button")) look2(r4.seq, r4.time, plain ? {} : { uid: r4.uid ?? "", resource: r4.resource, namespace: r4.namespace ?? "", name: r4.name, panel: "object" });
@@ -4142,6 +3860,290 @@ x2(() => {
     announced.value = "";
   }, 4e3);
 });
+
+// src/tales.tsx
+var ofThis = (answer, uid2) => answer?.object.uid === uid2 ? answer : null;
+function Blamed({ uid: uid2, at: at2 }) {
+  const answer = ofThis(blame.answer.value, uid2);
+  if (!answer) return blame.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: blame.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are folded…" });
+  const lines2 = answer.lines.filter((l4) => !l4.folded), folded = answer.lines.length - lines2.length;
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("pre", { class: "blame", tabIndex: 0, "aria-label": "YAML with the version that set each line", children: lines2.map((l4, i4) => {
+      const origin = answer.origins[l4.origin], same = i4 > 0 && lines2[i4 - 1]?.origin === l4.origin;
+      return /* @__PURE__ */ a4("span", { class: `line${origin && origin.seq === at2 ? " here" : ""}`, title: origin ? originText(origin) : "", children: [
+        /* @__PURE__ */ a4("span", { class: "who", children: origin && !same ? /* @__PURE__ */ a4("button", { type: "button", class: "when", onClick: () => look2(origin.seq, origin.time), children: short2(origin) }) : null }),
+        /* @__PURE__ */ a4("span", { children: l4.text })
+      ] }, i4);
+    }) }),
+    folded > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      count(folded),
+      " lines of bookkeeping are folded."
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+var short2 = (o5) => `${o5.earlier ? "≤ " : ""}${o5.latest ? "≥ " : ""}${brief(o5.time, whole2.value?.to ?? o5.time)} ${o5.manager || "?"}`;
+var originText = (o5) => `${o5.earlier ? "set then or before: " : o5.latest ? "set then, or by a version that the record missed: " : ""}${full(o5.time)}, seq:${o5.seq}, ${o5.manager ? `by ${o5.manager}` : "writer not proved"}`;
+function Told({ uid: uid2 }) {
+  const answer = ofThis(story.answer.value, uid2);
+  if (!answer) return story.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: story.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The story is read…" });
+  const rows = answer.rows ?? [], hidden = Object.entries(answer.hidden ?? {}).filter(([, n3]) => n3 > 0);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Rollouts, {}),
+    /* @__PURE__ */ a4(Section, { title: "What happened in the window", note: count(rows.length + (answer.more ?? 0)), children: [
+      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing. Widen the window with −." }) : null,
+      /* @__PURE__ */ a4("ol", { class: "changes", children: rows.map((r4) => /* @__PURE__ */ a4("li", { onClick: (e4) => {
+        if (!e4.target.closest("button")) look2(r4.seq, r4.time, of(r4));
+      }, children: /* @__PURE__ */ a4("p", { class: "line-head", children: [
+        /* @__PURE__ */ a4(When, { seq: r4.seq, time: r4.time, more: r4 }),
+        r4.estimated ? /* @__PURE__ */ a4("span", { class: "faint", children: "estimated" }) : null,
+        " ",
+        /* @__PURE__ */ a4(Class, { of: r4.class }),
+        " ",
+        /* @__PURE__ */ a4("span", { class: "subject", children: [
+          /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+          " ",
+          /* @__PURE__ */ a4("b", { children: named(r4) })
+        ] }),
+        r4.event ? /* @__PURE__ */ a4("span", { children: [
+          r4.event.reason,
+          r4.event.count && r4.event.count !== "1" ? ` ×${r4.event.count}` : "",
+          ": ",
+          r4.event.message
+        ] }) : /* @__PURE__ */ a4(Writer, { manager: r4.manager })
+      ] }) }, r4.seq)) }),
+      (answer.more ?? 0) > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+        count(answer.more ?? 0),
+        " more are not shown: narrow the window."
+      ] }) : null,
+      hidden.length > 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+        "Only counted: ",
+        hidden.map(([c4, n3]) => `${count(n3)} ${c4}`).join(", "),
+        "."
+      ] }) : null
+    ] }),
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+var within = () => Number(story.asked.value?.params.to ?? 0) <= (whole2.value?.to ?? 0);
+function Rollouts() {
+  const rollouts = story.answer.value?.rollouts ?? [];
+  if (rollouts.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Rollouts", note: count(rollouts.length), children: /* @__PURE__ */ a4("ol", { class: "rollouts", children: rollouts.map((r4, i4) => /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+    " ",
+    /* @__PURE__ */ a4("b", { children: r4.name ? named(r4) : "" }),
+    " ",
+    r4.revision ? `revision ${r4.revision}` : "",
+    " ",
+    r4.start ? /* @__PURE__ */ a4(When, { seq: r4.start.seq, time: r4.start.time }) : "began before the window",
+    r4.end ? /* @__PURE__ */ a4($, { children: [
+      " to ",
+      /* @__PURE__ */ a4(When, { seq: r4.end.seq, time: r4.end.time })
+    ] }) : null,
+    ": ",
+    /* @__PURE__ */ a4("b", { children: r4.outcome || `not done when the ${within() ? "window" : "record"} ends` }),
+    " ",
+    r4.start ? /* @__PURE__ */ a4(Writer, { manager: r4.start.manager }) : null,
+    (r4.troubles ?? []).map((t4, k4) => /* @__PURE__ */ a4("p", { class: "badness", children: [
+      t4.reason,
+      ": ",
+      t4.message
+    ] }, k4))
+  ] }, i4)) }) });
+}
+function Near({ uid: uid2 }) {
+  const answer = ofThis(nearby.answer.value, uid2), all3 = useSignal(false);
+  if (!answer) return nearby.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: nearby.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The namespace is looked at…" });
+  const { rows, rowsTotal, others, othersTotal } = answer;
+  return /* @__PURE__ */ a4($, { children: [
+    answer.unknown ? /* @__PURE__ */ a4("p", { class: "unknown", children: [
+      /* @__PURE__ */ a4("b", { children: "No change can be named as the last one before." }),
+      " ",
+      answer.unknown
+    ] }) : null,
+    /* @__PURE__ */ a4(Section, { title: "Changed around it in the hour before", note: rows.length < rowsTotal ? `${count(rows.length)} of ${count(rowsTotal)}` : count(rowsTotal), children: [
+      rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "faint", children: "Nothing that is linked with it." }) : null,
+      /* @__PURE__ */ a4(Rows2, { rows })
+    ] }),
+    othersTotal > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": all3.value, onClick: () => {
+      all3.value = !all3.value;
+    }, children: [
+      count(othersTotal),
+      " other ",
+      othersTotal === 1 ? "change" : "changes",
+      " in the namespace and of objects without one"
+    ] }) }) : null,
+    all3.value ? /* @__PURE__ */ a4(Rows2, { rows: others }) : null,
+    all3.value && othersTotal > others.length ? /* @__PURE__ */ a4("p", { class: "faint", children: [
+      "The newest ",
+      count(others.length),
+      " are shown."
+    ] }) : null,
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
+
+// src/object.tsx
+var tabs = ["change", "nearby", "yaml", "blame", "story", "versions"];
+var titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
+var nothing = O(() => focus.value.uid === "" && focus.value.name === "");
+function Inspector() {
+  const shows = tab.value, o5 = object.answer.value;
+  if (nothing.value) return /* @__PURE__ */ a4("p", { class: "empty", children: "Choose an object: click a lane, or press / and type its name." });
+  if (!o5) return object.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: object.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The object is folded…" });
+  return /* @__PURE__ */ a4("article", { class: `object${object.busy.value ? " stale" : ""}`, children: [
+    /* @__PURE__ */ a4(Head, { o: o5 }),
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "tablist", "aria-label": "Of this object", children: tabs.map((t4) => /* @__PURE__ */ a4("button", { type: "button", role: "tab", id: `tab-${t4}`, "aria-controls": "tabpanel", "aria-selected": shows === t4, onClick: () => move({ tab: t4 }), children: titles[t4] }, t4)) }),
+    /* @__PURE__ */ a4("div", { role: "tabpanel", id: "tabpanel", "aria-labelledby": `tab-${shows}`, tabIndex: 0, children: shows === "yaml" ? /* @__PURE__ */ a4(Yaml, { lines: o5.yaml ?? [] }) : shows === "blame" ? /* @__PURE__ */ a4(Blamed, { uid: o5.object.uid, at: o5.delta?.seq }) : shows === "story" ? /* @__PURE__ */ a4(Told, { uid: o5.object.uid }) : shows === "versions" ? /* @__PURE__ */ a4(Versions, { o: o5 }) : shows === "nearby" ? /* @__PURE__ */ a4(Near, { uid: o5.object.uid }) : /* @__PURE__ */ a4(Changed, { o: o5 }) }),
+    shows === "change" || shows === "yaml" ? /* @__PURE__ */ a4(Command, { text: o5.command }) : null
+  ] });
+}
+function Head({ o: o5 }) {
+  const r4 = o5.object, at2 = cursor.value ?? o5.delta?.time ?? null, gone = o5.exists === false || o5.delta?.type === "Deleted";
+  return /* @__PURE__ */ a4("header", { class: "object-head", children: [
+    /* @__PURE__ */ a4("h1", { children: [
+      /* @__PURE__ */ a4("span", { class: "kind", children: r4.kind }),
+      " ",
+      /* @__PURE__ */ a4("span", { class: "whole-name", children: r4.name })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "faint", children: [
+      r4.namespace ? /* @__PURE__ */ a4($, { children: [
+        "in ",
+        /* @__PURE__ */ a4("b", { children: r4.namespace }),
+        " · "
+      ] }) : null,
+      /* @__PURE__ */ a4("span", { title: "UID: a life of this name", children: r4.uid }),
+      r4.resourceVersion ? ` · resourceVersion ${r4.resourceVersion}` : ""
+    ] }),
+    gone ? /* @__PURE__ */ a4("p", { class: "gone", children: [
+      o5.delta?.type === "Deleted" ? "Deleted at this instant." : "Not there at this instant.",
+      " Step to its ",
+      o5.previous !== null ? "previous" : "next",
+      " version to see it."
+    ] }) : null,
+    /* @__PURE__ */ a4("p", { class: "steps", children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.previous === null, onClick: () => walk("previous", "object"), title: "Previous version (←)", children: "← previous" }),
+      /* @__PURE__ */ a4("span", { children: [
+        o5.delta ? /* @__PURE__ */ a4($, { children: [
+          "version of ",
+          /* @__PURE__ */ a4(When, { seq: o5.delta.seq, time: o5.delta.time })
+        ] }) : null,
+        o5.delta && at2 && at2 - o5.delta.time > 1500 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+          " ",
+          span(at2 - o5.delta.time),
+          " before the instant"
+        ] }) : null
+      ] }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: o5.next === null || live.value, onClick: () => walk("next", "object"), title: "Next version (→)", children: "next →" })
+    ] }),
+    /* @__PURE__ */ a4(Holes, { of: o5.incomplete ?? [] })
+  ] });
+}
+var bookkeeping = (c4) => /^\/metadata\/(managedFields|generation|resourceVersion)(\/|$)/.test(c4.path);
+function Differences({ diff }) {
+  const open2 = useSignal(false), own = diff.filter((c4) => !bookkeeping(c4)), rest2 = diff.length - own.length;
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Diff, { changes: open2.value ? diff : own }),
+    rest2 > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
+      open2.value = !open2.value;
+    }, children: open2.value ? "fold the bookkeeping" : `bookkeeping of the API server: ${count(rest2)} ${rest2 === 1 ? "path" : "paths"} folded` }) }) : null
+  ] });
+}
+function unchanged(o5) {
+  if (o5.delta?.type === "Added") return "The object was created with this version.";
+  if (o5.delta?.type === "Deleted") return "The object was deleted.";
+  if ((o5.incomplete ?? []).some((i4) => i4.kind === "pruned")) return "What changed is not known: the version before is on a day that is not on record.";
+  return "No field changed: the version is a copy that the recorder stored.";
+}
+function Changed({ o: o5 }) {
+  const d4 = o5.delta, diff = o5.diff ?? [];
+  return /* @__PURE__ */ a4($, { children: [
+    d4 ? /* @__PURE__ */ a4(Section, { title: "What changed", note: /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4(Class, { of: d4.class }),
+      " ",
+      /* @__PURE__ */ a4(Writer, { manager: d4.manager, evidence: d4.managerEvidence, hint: d4.hint })
+    ] }), children: diff.length > 0 ? /* @__PURE__ */ a4(Differences, { diff }) : /* @__PURE__ */ a4("p", { class: "faint", children: unchanged(o5) }) }) : null,
+    /* @__PURE__ */ a4(Belongs, { o: o5 })
+  ] });
+}
+function Belongs({ o: o5 }) {
+  const r4 = related.answer.value, known = o5.incomplete ?? [];
+  if (related.failed.value && !related.busy.value) return /* @__PURE__ */ a4("p", { class: "error", children: related.failed.value });
+  if (!r4 || related.asked.value?.params.uid !== o5.object.uid) return /* @__PURE__ */ a4("p", { class: "busy", children: "Events, owners and owned are looked up…" });
+  return /* @__PURE__ */ a4("div", { class: related.busy.value ? "stale" : "", children: [
+    /* @__PURE__ */ a4(Events, { r: r4 }),
+    /* @__PURE__ */ a4(Owns, { r: r4 }),
+    /* @__PURE__ */ a4(Holes, { of: (r4.incomplete ?? []).filter((i4) => !known.some((k4) => k4.text === i4.text)) })
+  ] });
+}
+function Events({ r: r4 }) {
+  const events = r4.events ?? [];
+  if (events.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Events", note: (r4.eventsTotal ?? 0) > events.length ? `${count(events.length)} of ${count(r4.eventsTotal ?? 0)}` : count(events.length), children: /* @__PURE__ */ a4("table", { class: "events", children: /* @__PURE__ */ a4("tbody", { children: events.map((e4, i4) => /* @__PURE__ */ a4("tr", { class: e4.type === "Warning" ? "warning" : "", children: [
+    /* @__PURE__ */ a4("td", { class: "time", children: full(e4.time).slice(11, 19) }),
+    /* @__PURE__ */ a4("td", { children: [
+      /* @__PURE__ */ a4("b", { children: e4.reason }),
+      e4.count && e4.count !== "1" ? ` ×${e4.count}` : "",
+      " ",
+      e4.message
+    ] })
+  ] }, i4)) }) }) });
+}
+function Owns({ r: r4 }) {
+  const owners = r4.owners ?? [], owned = r4.owned ?? [], more = (r4.ownedTotal ?? owned.length) - owned.length;
+  if (owners.length + owned.length === 0) return null;
+  return /* @__PURE__ */ a4(Section, { title: "Owners and owned", children: [
+    owners.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
+      "owned by ",
+      owners.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid))
+    ] }) : null,
+    owned.length > 0 ? /* @__PURE__ */ a4("p", { class: "refs", children: [
+      "owns ",
+      owned.map((o5) => /* @__PURE__ */ a4(Link, { to: o5 }, o5.uid)),
+      more > 0 ? /* @__PURE__ */ a4("span", { class: "faint", children: [
+        " and ",
+        count(more),
+        " more"
+      ] }) : null
+    ] }) : null
+  ] });
+}
+function Yaml({ lines: lines2 }) {
+  const open2 = useSignal(false), folded = lines2.filter((l4) => l4.folded).length, seen = open2.value ? lines2 : lines2.filter((l4) => !l4.folded);
+  if (lines2.length === 0) return /* @__PURE__ */ a4("p", { class: "empty", children: "There is no object at this instant." });
+  return /* @__PURE__ */ a4($, { children: [
+    folded > 0 ? /* @__PURE__ */ a4("p", { children: /* @__PURE__ */ a4("button", { type: "button", class: "more", "aria-expanded": open2.value, onClick: () => {
+      open2.value = !open2.value;
+    }, children: open2.value ? "fold managedFields" : `managedFields: ${count(folded)} lines folded` }) }) : null,
+    /* @__PURE__ */ a4("pre", { class: "yaml", tabIndex: 0, "aria-label": "YAML", children: seen.map((l4, i4) => /* @__PURE__ */ a4("span", { class: `line ${{ added: "added", changed: "changed", removed: "removed" }[l4.mark ?? ""] ?? ""}`, title: l4.path, children: [
+      l4.text,
+      "\n"
+    ] }, i4)) })
+  ] });
+}
+function Versions({ o: o5 }) {
+  const of2 = versions.asked.value?.params, same = of2?.resource === o5.object.resource && of2.namespace === o5.object.namespace && of2.name === o5.object.name;
+  const answer = same ? versions.answer.value : null, rows = (answer?.rows ?? []).filter((r4) => r4.uid === o5.object.uid), others = (answer?.rows ?? []).length - rows.length;
+  if (!answer) return versions.failed.value ? /* @__PURE__ */ a4("p", { class: "error", children: versions.failed.value }) : /* @__PURE__ */ a4("p", { class: "busy", children: "The versions are read…" });
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(Rows2, { rows, at: o5.delta?.seq, plain: true }),
+    answer.next ? /* @__PURE__ */ a4("button", { type: "button", class: "more", onClick: () => {
+      morePages.value++;
+    }, children: [
+      count(rows.length),
+      " are shown; show 100 more"
+    ] }) : /* @__PURE__ */ a4("p", { class: "faint", children: [
+      count(rows.length),
+      " ",
+      rows.length === 1 ? "version is" : "versions are",
+      " on record",
+      others > 0 ? `, and ${count(others)} of other lives of this name` : "",
+      "."
+    ] }),
+    /* @__PURE__ */ a4(Command, { text: answer.command })
+  ] });
+}
 
 // src/app.tsx
 var panels = [["now", "Overview"], ["object", "Object"], ["changes", "Changes"], ["compare", "Compare"], ["session", "Session"]];

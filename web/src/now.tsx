@@ -8,7 +8,7 @@ import { focus, move } from "./focus";
 import { head, recording, stopped } from "./live";
 import type { Compared, Ref } from "./model";
 import { Class, Command, Diff, Holes, named, Section, When } from "./parts";
-import { Rows } from "./object";
+import { Rows } from "./rows";
 import type { Query } from "./query";
 
 /** waits shows what an answer waits for. Before its request, it waits for other answers. */

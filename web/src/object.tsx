@@ -2,12 +2,13 @@
 import { computed, useSignal } from "@preact/signals";
 import { count, full, span } from "./clock";
 import { morePages, object, related, tab, versions } from "./data";
-import { look, walk } from "./instant";
+import { walk } from "./instant";
 import { cursor, live } from "./window";
 import { focus, move } from "./focus";
-import type { Change, Line, ObjectAnswer, Related, Row } from "./model";
+import type { Change, Line, ObjectAnswer, Related } from "./model";
 import { Blamed, Near, Told } from "./tales";
 import { Class, Command, Diff, Holes, Link, Section, When, Writer } from "./parts";
+import { Rows } from "./rows";
 
 export const tabs = ["change", "nearby", "yaml", "blame", "story", "versions"] as const;
 const titles = { change: "Change", nearby: "Nearby", yaml: "YAML", blame: "Blame", story: "Story", versions: "Versions" };
@@ -146,18 +147,3 @@ function Versions({ o }: { o: ObjectAnswer }) {
     </>
   );
 }
-
-/** Rows lists changes. A click goes to the instant and the object. */
-export function Rows({ rows, at, plain = false }: { rows: Row[]; at?: number; plain?: boolean }) {
-  return (
-    <ol class="changes">
-      {rows.map((r) => (
-        <li key={r.seq} class={r.seq === at ? "here" : ""} onClick={(e) => { if (!(e.target as HTMLElement).closest("button")) look(r.seq, r.time, plain ? {} : { uid: r.uid ?? "", resource: r.resource, namespace: r.namespace ?? "", name: r.name, panel: "object" }); }}>
-          <p class="line-head"><When seq={r.seq} time={r.time} more={plain ? undefined : r} /> <Class of={r.class} /> {plain ? null : <span class="subject"><span class="kind">{r.kind}</span> {r.namespace ? <span class="faint">{r.namespace}/</span> : null}<b>{r.name}</b></span>} <Writer manager={r.manager} evidence={r.evidence} />{r.link ? <span class="faint">{r.link}</span> : null}</p>
-          {(r.changes ?? []).length > 0 ? <Diff changes={r.changes ?? []} short /> : null}
-        </li>
-      ))}
-    </ol>
-  );
-}
-

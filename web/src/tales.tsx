@@ -5,7 +5,7 @@ import { blame, nearby, story } from "./data";
 import { look, of } from "./instant";
 import { whole } from "./window";
 import type { Origin, Ref } from "./model";
-import { Rows } from "./object";
+import { Rows } from "./rows";
 import { Class, Command, named, Section, When, Writer } from "./parts";
 
 /** ofThis returns no answer while there is only an answer about another object, whose writers would appear under this object's name. */
