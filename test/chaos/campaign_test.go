@@ -188,7 +188,7 @@ func (c *campaign) require(t *testing.T) {
 	}
 	for i, x := range c.verdict.mistaken {
 		if i < 20 {
-			t.Errorf("told otherwise than etcd has it, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
+			t.Errorf("told otherwise than etcd has it, or followed by a lower revision, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
 		}
 	}
 	for _, text := range c.ledger.faults {

@@ -29,6 +29,7 @@ type ledger struct {
 	open     map[*state]bool    // not found in the record yet
 	strange  map[int64]row      // rows by seq whose write the oracle has not read
 	mistaken []row              // rows that only a gap of a rollback excuses: of a lost write, or of a write with another previous object
+	passed   []row              // rows of a watch, each followed by a lower revision: it was lost, so only a gap of a rollback excuses it
 	owners   map[*state]int64   // verdict.owners of the last round whose record became complete
 	judged   map[int64]bool     // closed gaps by number: whether they were needless
 	newest   map[int]int64      // the newest revision on record, by generation
@@ -124,7 +125,7 @@ func (l *ledger) update(ctx context.Context, db pgx.Tx) error {
 	return nil
 }
 
-// inOrder checks that the rows of a watch are in the order of their revisions (I4), except after a restore.
+// inOrder checks that the rows of a watch are in the order of their revisions (I4). Only a rollback may divide them.
 func (l *ledger) inOrder(x row) {
 	revision, err := strconv.ParseInt(x.text, 10, 64)
 	if x.source != "watch" || err != nil {
@@ -133,8 +134,8 @@ func (l *ledger) inOrder(x row) {
 	x.revision = revision
 	last, known := l.watched[x.resource]
 	l.watched[x.resource] = x
-	if known && revision < last.revision && !l.oracle.restoredWithin(last.observed, x.observed) {
-		l.fault("seq %d, %s of %v at %d, comes after revision %d of seq %d", x.seq, x.kind, x.object, revision, last.revision, last.seq)
+	if known && revision < last.revision {
+		l.passed = append(l.passed, last)
 	}
 }
 
@@ -334,7 +335,7 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdic
 			v.gaps = append(v.gaps, g)
 		}
 	}
-	for _, x := range l.mistaken {
+	for _, x := range slices.Concat(l.mistaken, l.passed) {
 		if !slices.ContainsFunc(gaps, func(g gap) bool { return g.excuses(x) }) {
 			v.mistaken = append(v.mistaken, x)
 		}
