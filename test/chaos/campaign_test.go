@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -151,17 +152,25 @@ func (c *campaign) inject(t *testing.T, together []fault) {
 
 func (c *campaign) whole() bool {
 	l := c.ledger
+	needless, _ := c.needless()
 	return c.incomplete == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken) == 0 &&
-		len(l.faults) == 0 && len(c.needless()) == 0
+		len(l.faults) == 0 && len(needless) == 0
 }
 
-func (c *campaign) needless() (found []gap) {
+// needless returns the closed gaps that were needless, and the number of those that no recorder could afford to avoid.
+func (c *campaign) needless() (found []gap, unaffordable int) {
+	var log string
 	for _, g := range c.verdict.gaps {
-		if c.ledger.needless(g) {
+		if !c.ledger.needless(g) {
+			continue
+		}
+		if log = cmp.Or(log, c.recorders.log()); c.oracle.restoredWithin(g.toAt.Add(-positionsMove), g.toAt) && g.unaffordable(log) {
+			unaffordable++
+		} else {
 			found = append(found, g)
 		}
 	}
-	return found
+	return found, unaffordable
 }
 
 // require fails the test if the record is wrong, and shows the details that are needed to find the cause.
@@ -180,7 +189,8 @@ func (c *campaign) require(t *testing.T) {
 	for _, g := range c.verdict.open {
 		t.Errorf("still open: %s of %s from %d", g.cause, g.resource, g.from)
 	}
-	for _, g := range c.needless() {
+	needless, _ := c.needless()
+	for _, g := range needless {
 		t.Errorf("needless: gap %d of %s, %s, %s, revisions %d to %d", g.number, g.resource, g.cause, g.outcome, g.from, g.to)
 	}
 	for _, x := range c.ledger.strange {

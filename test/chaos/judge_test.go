@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,23 @@ func TestWhichGapsAreNeedless(t *testing.T) {
 			require.Equal(t, c.needless, newLedger(restoredOnce(), nil).needless(c.gap))
 		})
 	}
+}
+
+func TestAGapIsUnaffordableIfTheLogSaysSo(t *testing.T) {
+	const log = `{"msg":"history cannot be recovered","group":"apps","resource":"replicasets","reflector":"apps/v1 replicasets","from":5,"to":9,"error":"the recoveries of all streams have used up their requests"}`
+	for name, c := range map[string]struct {
+		gap          gap
+		unaffordable bool
+	}{
+		"the same":         {gap{group: "apps", resource: "replicasets", from: 5}, true},
+		"another resource": {gap{group: "apps", resource: "deployments", from: 5}, false},
+		"another gap":      {gap{group: "apps", resource: "replicasets", from: 6}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.unaffordable, c.gap.unaffordable("{}\n"+log+"\n"))
+		})
+	}
+	require.False(t, (&gap{group: "apps", resource: "replicasets", from: 5}).unaffordable(strings.ReplaceAll(log, "used up", "not used up all of")))
 }
 
 func TestTheRowsOfAWatchMustBeInOrder(t *testing.T) {

@@ -357,6 +357,23 @@ func (l *ledger) needless(g gap) bool {
 	return verdict
 }
 
+// positionsMove is the time in which bookmarks move the positions of all streams, even if the API server is restarted meanwhile. After a
+// restore, a resource may be listed later than the others. Until then, each of the others has to look at the revisions between the
+// two lists.
+const positionsMove = 3 * time.Minute
+
+// unaffordable reports whether the log says that the gap opened because the recoveries had used up their requests.
+func (g *gap) unaffordable(log string) bool {
+	place := fmt.Sprintf(`"group":%q,"resource":%q,`, g.group, g.resource)
+	from := fmt.Sprintf(`"from":%d,`, g.from)
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "used up their requests") && strings.Contains(line, place) && strings.Contains(line, from) {
+			return true
+		}
+	}
+	return false
+}
+
 // ended reports whether a resource ended within its gap, and no recorder was connected all the time since its definition was
 // deleted. After that deletion, only a watch that is already open gets the history of the resource.
 func (l *ledger) ended(g gap) bool {
