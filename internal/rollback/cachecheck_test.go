@@ -342,7 +342,7 @@ func TestAnAcceptedWatchOfARecorderThatHasJustStartedIsNoReasonToTrustTheCache(t
 // The stream was begun by this process, after etcd was put back.
 func TestAListOfAStreamThatIsNotOnRecordIsTrusted(t *testing.T) {
 	c := New(Options{}).Add(Spec{Name: "configmaps"})
-	c.Recall(Recalled{Position: "60", Empty: true})
+	c.Recall(Recalled{Position: "60", Begun: true})
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	require.Nil(t, newCacheCheckLocked(c, &fork{}))

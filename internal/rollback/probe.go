@@ -29,7 +29,7 @@ func (r *Streams) KeepProbing(ctx context.Context, log *slog.Logger) {
 			nextProbe = time.Now().Add(probeEvery)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Debug("rollback check failed; it is retried", "within", probeEvery, "error", err)
+			log.Debug("rollback check failed; retrying", "error", err)
 		}
 	}
 }

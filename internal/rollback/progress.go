@@ -28,7 +28,7 @@ func (p *progress) reach(position uint64, now time.Time) {
 	}
 }
 
-// resume takes over a position from the record. onRecord says that the record holds more than the position.
+// resume takes over a position from the record. onRecord says that an earlier recorder has followed the stream.
 func (p *progress) resume(position uint64, onRecord bool, beganAt time.Time) {
 	p.position, p.resumedRevision, p.beginRevision, p.beganAt = position, position, position, beganAt
 	p.onRecord = onRecord

@@ -14,8 +14,8 @@ type Recalled struct {
 	Position string
 	Known    *postgres.Known
 	Newest   []string
-	// Empty says that nothing but Position is on record: the stream begins there.
-	Empty bool
+	// Begun says that this process begins the stream, at Position: no earlier recorder has followed it.
+	Begun bool
 	// Unverified are the versions that the server served last. The earlier recorder may not have checked them in
 	// etcd.
 	Unverified []postgres.Version
@@ -61,7 +61,7 @@ func resumeLocked(c *Stream, position uint64, r Recalled) {
 	if !c.all.verifiedUntil.IsZero() {
 		beganAt = c.all.verifiedUntil
 	}
-	c.progress.resume(position, !r.Empty, beganAt)
+	c.progress.resume(position, !r.Begun, beganAt)
 	for _, rv := range r.Newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.progress.recall(revision)

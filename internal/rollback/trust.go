@@ -25,8 +25,9 @@ type trust struct {
 	finder      *Stream       // the stream that proved the rollback, if its etcd may be another one
 }
 
-// newCacheCheckLocked returns what the cache must show if the stream is rolled back now. It returns nil if nothing of
-// the stream is on record, and no watch of it was accepted. Then nothing shows that the cache is old.
+// newCacheCheckLocked returns what the cache must show if the stream is rolled back now. It returns nil if no
+// earlier recorder has followed the stream in its present history, and no watch of it was accepted. Then nothing shows
+// that the cache is old.
 func newCacheCheckLocked(c *Stream, f *fork) *cacheCheck {
 	c.trust.window.noteAccepted(c.following.openedAt)
 	switch {

@@ -52,7 +52,7 @@ func (s *Stream) rolledBack(before *Run) bool {
 
 // recall passes the versions that an earlier recorder was served of the stream to the rollback detection.
 func (s *Stream) recall() {
-	was := rollback.Recalled{Position: s.recorded.Position(), Known: s.recorded.Known(), Newest: s.newest, Empty: s.recorded.Empty()}
+	was := rollback.Recalled{Position: s.recorded.Position(), Known: s.recorded.Known(), Newest: s.newest, Begun: s.recorded.New() && s.leftover == nil}
 	if s.leftover != nil && s.leftover.NewHistory {
 		was = rollback.Recalled{Position: s.leftover.Position.Complete, Relisted: true}
 	}

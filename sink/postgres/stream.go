@@ -44,10 +44,11 @@ type Stream struct {
 	known Known
 
 	// These fields belong to the encoder.
-	work  streamState
-	empty bool
-	ended endedLives
-	dirty bool
+	work       streamState
+	empty      bool
+	registered bool // by this writer
+	ended      endedLives
+	dirty      bool
 
 	mu        sync.RWMutex // protects what follows
 	spec      StreamSpec
@@ -99,6 +100,9 @@ func (st *Stream) OpenGap() (cause delta.Cause) {
 // Empty reports whether the stream, when it was opened, was complete and had never had an object. Such a stream began
 // with a StartRV and has recorded nothing yet.
 func (st *Stream) Empty() bool { return st.empty }
+
+// New reports whether this writer has registered the stream: no earlier one has followed it.
+func (st *Stream) New() bool { return st.registered }
 
 // Filter returns the filter of the last list that was recorded. Before the first list, it is the filter of the
 // specification with which the stream was registered. If the stream now has another filter, it must be listed. The new

@@ -159,6 +159,7 @@ func (r *streams) register(ctx context.Context, st *Stream) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r.tenure.fenced(ctx)
 	}
+	st.registered = err == nil
 	return err
 }
 
