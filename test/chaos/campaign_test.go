@@ -1,7 +1,6 @@
 package chaos_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +30,7 @@ type campaign struct {
 	verdict    verdict
 	incomplete error   // why the record was not complete after the last round
 	idle       []usage // usage after each round that ended with all streams followed
-	lagging    bool    // streams were not followed again when the round began
+	late       int     // the last rounds after which streams were not followed again
 	behind     int     // the most streams that were not followed after another round
 }
 
@@ -62,13 +62,16 @@ func TestCampaign(t *testing.T) {
 	c.require(t)
 }
 
+// mostLate is how many rounds in a row may end before all streams are followed again.
+const mostLate = 5
+
 // goesOn reports whether there is another round. Streams that are still catching up may yet get a gap, which only another round judges.
 func (c *campaign) goesOn() bool {
 	least := max(*rounds, 1)
 	if *rounds == 0 {
 		least = len(c.faults)
 	}
-	return c.rounds < least || c.lagging || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
+	return c.rounds < least || c.late > 0 && c.late < mostLate || time.Since(c.started) < *lasting || c.ledger.writes < *revisions
 }
 
 // next returns the faults of the next round: first each kind alone, then a few at once.
@@ -119,7 +122,9 @@ func (c *campaign) round(t *testing.T) bool {
 	if behind == 0 {
 		c.idle = append(c.idle, u)
 	}
-	c.lagging = behind > 0
+	if c.late++; behind == 0 {
+		c.late = 0
+	}
 	c.behind = max(c.behind, behind)
 	t.Logf("it lasted %.1f s, the record was complete %.1f s later; after %.1f s %d streams were still catching up: %d revisions, %d rows, %d in named gaps, %d missing, %d served to no recorder",
 		lasted.Seconds(), over.Seconds(), time.Since(quiet).Seconds(), behind, c.ledger.writes, c.ledger.rows, len(c.verdict.owners), len(c.verdict.missing), c.ledger.unserved)
@@ -134,10 +139,10 @@ func (c *campaign) allows(together []fault) allowances {
 		})
 	}
 	// away is set if the recorder was away, or began the round without a watch of each stream.
-	away := c.lagging || has("recorder-", "etcd-restored-unseen", "etcd-restored-killed", "etcd-restored-unrecorded", "etcd-overtaken-killed")
+	away := c.late > 0 || has("recorder-", "etcd-restored-unseen", "etcd-restored-killed", "etcd-restored-unrecorded")
 	// cut is set if the recorder was cut off from the API server, or if another recorder, with another spool, may have followed it.
 	cut := has("compacted-beyond", "spool-and-kill", "two-recorders", "api-refused", "api-half-open", "rbac-withdrawn")
-	return allowances{restart: away || has("etcd-restored-for-one"), unserved: away || cut}
+	return allowances{restart: away || has("etcd-restored-for-one", "etcd-overtaken-killed"), unserved: away || cut}
 }
 
 // inject starts the faults one inside the other.
@@ -153,18 +158,18 @@ func (c *campaign) inject(t *testing.T, together []fault) {
 func (c *campaign) whole() bool {
 	l := c.ledger
 	needless, _ := c.needless()
-	return c.incomplete == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken) == 0 &&
+	return c.incomplete == nil && l.twice == 0 && l.differing == 0 && len(c.verdict.mistaken)+len(c.verdict.passed) == 0 &&
 		len(l.faults) == 0 && len(needless) == 0
 }
 
 // needless returns the closed gaps that were needless, and the number of those that no recorder could afford to avoid.
 func (c *campaign) needless() (found []gap, unaffordable int) {
-	var log string
+	log := sync.OnceValue(c.recorders.log)
 	for _, g := range c.verdict.gaps {
 		if !c.ledger.needless(g) {
 			continue
 		}
-		if log = cmp.Or(log, c.recorders.log()); c.oracle.restoredWithin(g.toAt.Add(-positionsMove), g.toAt) && g.unaffordable(log) {
+		if c.oracle.restoredWithin(g.toAt.Add(-positionsMove), g.toAt) && g.unaffordable(log()) {
 			unaffordable++
 		} else {
 			found = append(found, g)
@@ -178,6 +183,9 @@ func (c *campaign) require(t *testing.T) {
 	t.Helper()
 	defer c.keepLogs(t)
 	defer c.load.pause()()
+	if c.late == mostLate {
+		t.Errorf("streams were not followed again after %d rounds", c.late)
+	}
 	if c.incomplete != nil {
 		t.Errorf("the record is not whole after %s: %v", *patience, c.incomplete)
 	}
@@ -198,7 +206,12 @@ func (c *campaign) require(t *testing.T) {
 	}
 	for i, x := range c.verdict.mistaken {
 		if i < 20 {
-			t.Errorf("told otherwise than etcd has it, or followed by a lower revision, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
+			t.Errorf("told otherwise than etcd has it, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
+		}
+	}
+	for i, x := range c.verdict.passed {
+		if i < 20 {
+			t.Errorf("followed by a lower revision, in no gap: seq %d, %s of %v at %s, seen %s", x.seq, x.kind, x.object, x.text, x.observed.Format(time.RFC3339Nano))
 		}
 	}
 	for _, text := range c.ledger.faults {

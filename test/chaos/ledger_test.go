@@ -280,6 +280,7 @@ func (g *gap) excuses(x row) bool {
 // verdict is the result of a comparison.
 type verdict struct {
 	mistaken []row            // rows that no gap excuses
+	passed   []row            // rows that a lower revision follows, and no gap excuses
 	missing  []*state         // in no gap
 	unserved []*state         // in no gap, because no recorder could know of them
 	owners   map[*state]int64 // the number of the gap, for each write without a row
@@ -289,8 +290,8 @@ type verdict struct {
 
 // allowances are the faults of the record that a round excuses. Any other round must not have them.
 type allowances struct {
-	// restart: the API server may refuse a watch shortly before a rollback is found. Then the recorder cannot trust the server's
-	// caches without a restart.
+	// restart: the API server may refuse a watch shortly before a rollback is found, or a recorder starts after the restore. Then
+	// the recorder cannot trust the server's caches without a restart.
 	restart bool
 	// unserved: the recorder may be served no write of a lost history, because it follows nothing meanwhile.
 	unserved bool
@@ -335,11 +336,11 @@ func (l *ledger) judge(ctx context.Context, db pgx.Tx, may allowances) (v verdic
 			v.gaps = append(v.gaps, g)
 		}
 	}
-	for _, x := range slices.Concat(l.mistaken, l.passed) {
-		if !slices.ContainsFunc(gaps, func(g gap) bool { return g.excuses(x) }) {
-			v.mistaken = append(v.mistaken, x)
-		}
+	excused := func(x row) bool {
+		return slices.ContainsFunc(gaps, func(g gap) bool { return g.excuses(x) })
 	}
+	v.mistaken = slices.DeleteFunc(slices.Clone(l.mistaken), excused)
+	v.passed = slices.DeleteFunc(slices.Clone(l.passed), excused)
 	slices.SortFunc(v.missing, func(a, b *state) int { return int(a.revision - b.revision) })
 	return v, nil
 }
@@ -365,9 +366,9 @@ const positionsMove = 3 * time.Minute
 // unaffordable reports whether the log says that the gap opened because the recoveries had used up their requests.
 func (g *gap) unaffordable(log string) bool {
 	place := fmt.Sprintf(`"group":%q,"resource":%q,`, g.group, g.resource)
-	from := fmt.Sprintf(`"from":%d,`, g.from)
+	from, reached := fmt.Sprintf(`"from":%d,`, g.from), fmt.Sprintf(`"reached":"%d",`, g.from)
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "used up their requests") && strings.Contains(line, place) && strings.Contains(line, from) {
+		if strings.Contains(line, "used up their requests") && strings.Contains(line, place) && (strings.Contains(line, from) || strings.Contains(line, reached)) {
 			return true
 		}
 	}
@@ -420,7 +421,7 @@ func (l *ledger) awaitComplete(ctx context.Context, w *world, may allowances) (v
 				return err
 			})
 		}
-		if err == nil && len(l.strange)+len(v.missing)+len(v.open)+len(v.mistaken) == 0 {
+		if err == nil && len(l.strange)+len(v.missing)+len(v.open)+len(v.mistaken)+len(v.passed) == 0 {
 			l.owners = v.owners
 			for _, s := range v.unserved {
 				s.excused = true

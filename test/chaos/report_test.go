@@ -44,8 +44,8 @@ func (c *campaign) report(t *testing.T) {
 	needless, unaffordable := c.needless()
 	line("needless gaps\t%d", len(needless))
 	line("needless gaps after a restore, because the requests were used up\t%d", unaffordable)
-	line("differing, or never in etcd\t%d", l.differing+len(l.strange)+len(c.verdict.mistaken))
-	line("served wrongly by a stale cache, within gaps\t%d", max(0, len(l.mistaken)-len(c.verdict.mistaken)))
+	line("differing, or never in etcd\t%d", l.differing+len(l.strange)+len(c.verdict.mistaken)+len(c.verdict.passed))
+	line("served wrongly by a stale cache, within gaps\t%d", len(l.mistaken)-len(c.verdict.mistaken))
 	line("streams still catching up\t%d at most, %s after a round", c.behind, idleWait)
 	line("restarts of the API server that the log asked for\t%d", c.restarts)
 	for _, code := range slices.Sorted(maps.Keys(c.recorders.exits)) {

@@ -36,8 +36,9 @@ func restoredBehind(t *testing.T, w *world, during func()) {
 // overtaken is like restoredBehind while the load goes on: the new history passes the old one before the recorder probes.
 func overtaken(t *testing.T, w *world, during func()) {
 	resume := w.restore(t, during)
-	require.NoError(t, w.plane.APIServer.Continue())
+	err := w.plane.APIServer.Continue()
 	resume()
+	require.NoError(t, err)
 	w.hold(t, w.between(5, 10))
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
@@ -57,14 +58,15 @@ func overtakenAndKilled(t *testing.T, w *world, during func()) {
 		require.NoError(t, w.client.Resource(clusterRoles).Delete(t.Context(), name, noGrace()))
 		w.awaitDelete(t, name)
 	}, end)
-	require.NoError(t, w.plane.APIServer.Continue())
+	err := w.plane.APIServer.Continue()
 	resume()
+	require.NoError(t, err)
 	w.hold(t, w.between(5, 10))
 	w.recorders.first.start(t)
 	w.recorders.first.current().Await(t, "restart the API server")
 	w.hold(t, w.between(2, 5))
-	_, err := w.client.Resource(clusterRoles).Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
-	require.True(t, apierrors.IsNotFound(err), "the cache has the new history: this shows nothing")
+	_, err = w.client.Resource(clusterRoles).Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+	require.True(t, apierrors.IsNotFound(err), "the cache has the new history, so this shows nothing: %v", err)
 	require.NoError(t, w.plane.APIServer.Restart(t.Context()))
 }
 
