@@ -16,4 +16,3 @@ export function Rows({ rows, at, plain = false }: { rows: Row[]; at?: number; pl
     </ol>
   );
 }
-
