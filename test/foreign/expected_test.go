@@ -180,6 +180,12 @@ func (r *report) requireGood(t *testing.T) {
 	}
 }
 
+func TestTheExpectedDifferencesAreDocumented(t *testing.T) {
+	all, err := readExpected("testdata/expected.tsv", project)
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+}
+
 func TestOnlyADifferenceThatIsDocumentedIsExpected(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "page.md"), []byte("Nothing\nis compressed."), 0o600))
