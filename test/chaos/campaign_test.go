@@ -142,7 +142,7 @@ func (c *campaign) allows(together []fault) allowances {
 	away := c.late > 0 || has("recorder-", "etcd-restored-unseen", "etcd-restored-killed", "etcd-restored-unrecorded")
 	// cut is set if the recorder was cut off from the API server, or if another recorder, with another spool, may have followed it.
 	cut := has("compacted-beyond", "spool-and-kill", "two-recorders", "api-refused", "api-half-open", "rbac-withdrawn")
-	return allowances{restart: away || has("etcd-restored-for-one", "etcd-overtaken-killed"), unserved: away || cut}
+	return allowances{restart: away || has("etcd-restored-for-one", "etcd-restored-bumped", "etcd-overtaken-killed"), unserved: away || cut}
 }
 
 // inject starts the faults one inside the other.

@@ -2881,7 +2881,7 @@ function GoTo() {
   ] });
 }
 var late2 = {
-  stopped: "nobody records",
+  stopped: "no recorder is running",
   starting: "the recorder begins",
   quiet: "nothing is committed",
   behind: "the recorder is behind"
