@@ -2881,7 +2881,7 @@ function GoTo() {
   ] });
 }
 var late2 = {
-  stopped: "no recorder is running",
+  stopped: "no recorder",
   starting: "the recorder begins",
   quiet: "nothing is committed",
   behind: "the recorder is behind"

@@ -88,7 +88,7 @@ function GoTo() {
 
 /** late has the reasons why the end of the record is not the present. */
 const late: Record<string, string> = {
-  stopped: "no recorder is running", starting: "the recorder begins", quiet: "nothing is committed", behind: "the recorder is behind",
+  stopped: "no recorder", starting: "the recorder begins", quiet: "nothing is committed", behind: "the recorder is behind",
 };
 
 function Badges() {

@@ -139,8 +139,8 @@ test("a database that is gone is said, and the page goes on by itself when it is
 test("a recorder that ended, was killed, begins or sees nothing is not said to record", async () => {
   const { user, faults, page } = await visit("ended"), text = page.locator(".badges .badge.warn");
   for (const [what, badge, title] of [
-    ["silence", "nothing is committed", /^The recorder test has committed nothing for 3m.* Its log says/], ["end", "no recorder is running", /^No recorder is running\..* Start the recorder\.$/],
-    ["kill", "no recorder is running", /^No recorder is running\./], ["begin", "the recorder begins", /^The recorder test has begun, and has committed nothing yet\./],
+    ["silence", "nothing is committed", /^The recorder test has committed nothing for 3m.* Its log says/], ["end", "no recorder", /^No recorder is running\..* Start the recorder\.$/],
+    ["kill", "no recorder", /^No recorder is running\./], ["begin", "the recorder begins", /^The recorder test has begun, and has committed nothing yet\./],
   ]) {
     await happen("ended", what);
     await text.filter({ hasText: badge }).waitFor();
