@@ -183,7 +183,7 @@ func (c *campaign) require(t *testing.T) {
 	t.Helper()
 	defer c.keepLogs(t)
 	defer c.load.pause()()
-	if c.late == mostLate {
+	if c.late >= mostLate {
 		t.Errorf("streams were not followed again after %d rounds", c.late)
 	}
 	if c.incomplete != nil {
