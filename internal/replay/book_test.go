@@ -3,6 +3,9 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 	"github.com/kuberewind/kuberewind/internal/booktest"
 	"github.com/kuberewind/kuberewind/internal/pgtest"
+	"github.com/kuberewind/kuberewind/internal/replay/env"
 	"github.com/kuberewind/kuberewind/patch"
 	"github.com/kuberewind/kuberewind/sink/postgres"
 )
@@ -163,6 +167,18 @@ func (b *book) replayedAs(t *testing.T, url string, args ...string) answer {
 	var out, errOut bytes.Buffer
 	code := Execute(t.Context(), "replay", append(args, "--database", url), genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
 	return answer{code: code, out: out.String(), err: errOut.String()}
+}
+
+// program returns a command of replay as a separate process, whose environment may differ from that of the tests.
+func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), env.ProgramName)
+	require.NoError(t, os.Symlink(self, name))
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "REPLAY_DATABASE="+b.DB.URL())
+	return cmd
 }
 
 // docOf returns an object in canonical form.

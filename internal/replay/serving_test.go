@@ -26,7 +26,6 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/kuberewind/kuberewind/internal/config"
-	"github.com/kuberewind/kuberewind/internal/replay/env"
 )
 
 // folders makes the test's own folders for server files and kubeconfigs.
@@ -283,16 +282,6 @@ func TestExecStartsAServerAndMakesAFolder(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// program returns replay as a separate process.
-func (b *book) program(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	name := filepath.Join(t.TempDir(), env.ProgramName)
-	require.NoError(t, os.Symlink(self, name))
-	return exec.Command(name, append([]string{"exec", "--database", b.DB.URL(), "--at", "seq:5", "--"}, args...)...)
-}
-
 // ended returns the exit code of a program that must end soon.
 func ended(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
@@ -305,21 +294,21 @@ func ended(t *testing.T, cmd *exec.Cmd) int {
 func TestASignalReachesTheProgram(t *testing.T) {
 	b := story(t)
 	runtime := folders(t)
-	cmd := b.program(t, "sh", "-c", `trap 'kill $p; exit 7' TERM; trap 'kill $p; exit 8' HUP; sleep 60 & p=$!; echo ready; wait $p`)
+	const script = `trap 'kill $p; exit 7' TERM; trap 'kill $p; exit 8' HUP; sleep 60 & p=$!; echo ready; wait $p`
 	for number, code := range map[os.Signal]int{syscall.SIGTERM: 7, syscall.SIGHUP: 8} {
 		if signal.Ignored(number) {
 			t.Logf("skipping %s: this process ignores it, as under nohup, so no shell can trap it", number)
 			continue
 		}
-		again := exec.Command(cmd.Path, cmd.Args[1:]...)
-		out, err := again.StdoutPipe()
+		cmd := b.program(t, "exec", "--at", "seq:5", "--", "sh", "-c", script)
+		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
-		require.NoError(t, again.Start())
+		require.NoError(t, cmd.Start())
 		ready, err := bufio.NewReader(out).ReadString('\n')
 		require.NoError(t, err)
 		require.Equal(t, "ready\n", ready)
-		require.NoError(t, again.Process.Signal(number))
-		require.Equal(t, code, ended(t, again))
+		require.NoError(t, cmd.Process.Signal(number))
+		require.Equal(t, code, ended(t, cmd))
 		left, err := os.ReadDir(runtime)
 		require.NoError(t, err)
 		require.Empty(t, left)
@@ -331,7 +320,7 @@ func TestASignalReachesTheProgram(t *testing.T) {
 func TestCtrlCReachesTheProgramOnce(t *testing.T) {
 	b := story(t)
 	folders(t)
-	cmd := b.program(t, "sh", "-c", `n=0; trap 'n=$((n+1)); echo int' INT; trap 'exit $((10+n))' TERM; echo ready; while :; do read x; done`)
+	cmd := b.program(t, "exec", "--at", "seq:5", "--", "sh", "-c", `n=0; trap 'n=$((n+1)); echo int' INT; trap 'exit $((10+n))' TERM; echo ready; while :; do read x; done`)
 	terminal, err := pty.Start(cmd)
 	require.NoError(t, err)
 	defer func() { _ = terminal.Close() }()
