@@ -9,7 +9,6 @@ import (
 	"github.com/kuberewind/kuberewind/bench/measure"
 )
 
-// Completion gives up after two seconds. So no other test of the package runs beside this one.
 func TestAGeneratedRecordAnswersEachQuestion(t *testing.T) {
 	require.NoError(t, measure.OnServer(t.Context(), measure.ServerOptions{}, func(server *measure.Server) error {
 		run := &measure.Run{Report: &measure.Report{Seed: 1}, Rounds: 1, Log: t.Output()}

@@ -27,10 +27,18 @@ func Children() measure.Children { return measure.Children{replayChild: answer} 
 // errNoAnswer says that replay failed. It has said why on standard error.
 var errNoAnswer = errors.New("replay failed")
 
+// completesWithin is the deadline of a completion.
+const completesWithin = 5 * time.Minute
+
 func answer(ctx context.Context, in *json.Decoder, out io.Writer) error {
 	var args []string
 	if err := in.Decode(&args); err != nil {
 		return err
+	}
+	if args[0] == completes { // Without a deadline, it gives up after two seconds.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, completesWithin)
+		defer cancel()
 	}
 	code := replay.Execute(ctx, "replay", args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: os.Stderr})
 	if code != 0 {

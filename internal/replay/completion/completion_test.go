@@ -2,11 +2,13 @@ package completion_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -31,7 +33,9 @@ func scene(t *testing.T) *pgtest.Database {
 func called(t *testing.T, name string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = replay.Execute(t.Context(), name, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // A completion without a deadline gives up after two seconds.
+	defer cancel()
+	code = replay.Execute(ctx, name, args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

@@ -7,7 +7,8 @@
 //     come from now.
 //   - An answer has at most known.Most words. If there are more, the shell shows a note.
 //   - Names come from a cluster. The package never offers a word that a shell would run, or that controls a terminal.
-//   - If a query fails, or takes longer than two seconds, the package offers nothing and prints nothing. It starts no
+//   - If a query fails, or takes longer than two seconds, the package offers nothing and prints nothing. A deadline of the
+//     context takes the place of the two seconds. It starts no
 //     embedded PostgreSQL.
 //
 // # What it rejects

@@ -16,6 +16,14 @@ import (
 // timeout is the maximum time of a completion. Most take a tenth of a second.
 const timeout = 2 * time.Second
 
+// limited ends ctx after timeout. It does not if ctx has a deadline, because that is the caller's decision.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, decided := ctx.Deadline(); decided {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
 // A reading is the open record, with the time range of a command line.
 type reading struct {
 	ctx  context.Context // A reading serves one completion.
@@ -31,7 +39,7 @@ type reading struct {
 
 // read opens the record, calls ask, and closes the record.
 func (c *completer) read(cmd *cobra.Command, args []string, ask func(*reading) (offer, error)) (found offer, err error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+	ctx, cancel := limited(cmd.Context())
 	defer cancel()
 	silent, err := c.silent(cmd)
 	if err != nil {
@@ -66,7 +74,7 @@ func (c *completer) silent(cmd *cobra.Command) (*env.Env, error) {
 
 // clusters completes --cluster. It opens no record: a database with several clusters needs a name for that.
 func (c *completer) clusters(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+	ctx, cancel := limited(cmd.Context())
 	defer cancel()
 	var names []string
 	if silent, err := c.silent(cmd); err == nil {
