@@ -83,8 +83,8 @@ func TestAnInformerFollowsASessionThatPlaysAndSeeks(t *testing.T) {
 		expected, last = append(expected, fmt.Sprintf("%s %s", d.Type, d.RV)), d.ObservedAt
 	}
 	require.Greater(t, len(expected), 10)
-	p.set("night", `{"playing": true}`)
 	began := time.Now()
+	p.set("night", `{"playing": true}`)
 	for range expected {
 		got = append(got, <-events)
 	}

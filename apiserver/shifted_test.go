@@ -38,7 +38,7 @@ func TestAShiftedRootShiftsOnlyTimes(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/pods", "/api/v1/events", "/apis/apps/v1/deployments", "/api/v1/nodes", "/apis/coordination.k8s.io/v1/leases", "/apis/example.com/v1/certificates",
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/apiregistration.k8s.io/v1/apiservices", "/apis/events.k8s.io/v1/events",
-		"/api/v1/nodes/node-001", "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1",
+		"/api/v1/nodes/node-001", "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=3",
 	} {
 		code, header, exact := p.ask(http.MethodGet, path)
 		require.Equal(t, http.StatusOK, code, exact)

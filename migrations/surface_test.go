@@ -141,16 +141,16 @@ func TestRecordersShowsTheRecorderOfEachCluster(t *testing.T) {
 	shown := func() []string {
 		return column[string](t, conn, `SELECT concat_ws(' ', cluster, recorder, CASE WHEN renewed_at IS NULL THEN 'ended' END, term, CASE WHEN recording THEN 'records' END) FROM kuberewind.recorders`)
 	}
-	run(t, conn, "INSERT INTO kuberewind.leaders VALUES ($1, '', '', '-infinity', '0'), ('no record of it yet', 'host-2/7', 'token', now(), '6s')", uid)
+	run(t, conn, "INSERT INTO kuberewind.leaders VALUES ($1, '', '', '-infinity', '0'), ('no record of it yet', 'host-2/7', 'token', now(), '1 hour')", uid)
 	require.Empty(t, shown(), "no leader was chosen yet")
 	for renewed, want := range map[string]string{
-		"clock_timestamp()":                        "prod host-1/7 00:00:06 records",
-		"clock_timestamp() - interval '5 seconds'": "prod host-1/7 00:00:06 records",
-		"clock_timestamp() - interval '1 minute'":  "prod host-1/7 00:00:06",
-		"clock_timestamp() + interval '1 minute'":  "prod host-1/7 00:00:06",
-		"'-infinity'": "prod host-1/7 ended 00:00:06",
+		"clock_timestamp()":                         "prod host-1/7 01:00:00 records",
+		"clock_timestamp() - interval '50 minutes'": "prod host-1/7 01:00:00 records",
+		"clock_timestamp() - interval '2 hours'":    "prod host-1/7 01:00:00",
+		"clock_timestamp() + interval '2 hours'":    "prod host-1/7 01:00:00",
+		"'-infinity'":                               "prod host-1/7 ended 01:00:00",
 	} {
-		run(t, conn, "UPDATE kuberewind.leaders SET holder = 'host-1/7', token = 'secret', term = '6s', renewed_at = "+renewed+" WHERE cluster_uid = $1", uid)
+		run(t, conn, "UPDATE kuberewind.leaders SET holder = 'host-1/7', token = 'secret', term = '1 hour', renewed_at = "+renewed+" WHERE cluster_uid = $1", uid)
 		require.Equal(t, []string{want}, shown(), renewed)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestTheLongestSilenceIsNamedWithTheLineBeforeIt(t *testing.T) {
 	var out bytes.Buffer
-	err := run(t.Context(), &out, 100*time.Millisecond, []string{"sh", "-c", "echo first; echo second >&2; sleep 0.3; echo third"})
+	err := run(t.Context(), &out, 100*time.Millisecond, []string{"sh", "-c", "echo first; echo second >&2; sleep 2; echo third"})
 	require.ErrorContains(t, err, "printed nothing for")
 	require.Regexp(t, `^first\nsecond\nthird\nsilence: [1-9][0-9.]*m?s at most, after "second"\n$`, out.String())
 }

@@ -175,7 +175,7 @@ func TestAQuestionIsAskedForAStatementOverTLS(t *testing.T) {
 func TestOneFailedQuestionDoesNotEndAStatement(t *testing.T) {
 	conn, l := connect(t, pgtest.New(t, nil))
 	l.refuses.Store(1)
-	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
+	_, err := conn.Exec(t.Context(), `SELECT pg_sleep(1)`)
 	require.NoError(t, err)
 	require.Negative(t, l.refuses.Load(), "a second question was asked")
 }
@@ -242,7 +242,7 @@ func TestASessionKeepsItsMarkUnderAnyName(t *testing.T) {
 		require.True(t, strings.HasPrefix(name, begins), name)
 		require.NoError(t, conn.QueryRow(t.Context(), `SELECT set_config('application_name', `+pgdial.Rename(1)+`, false)`, "other").Scan(&name))
 		require.Regexp(t, `^other [A-Z2-7]{16}$`, name)
-		_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.1)`)
+		_, err := conn.Exec(t.Context(), `SELECT pg_sleep(0.3)`)
 		require.NoError(t, err)
 		require.NotEmpty(t, l.taken, "a question was asked")
 	}

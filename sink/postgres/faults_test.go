@@ -424,8 +424,11 @@ func TestConnectionsLostTogetherAreReplacedTogether(t *testing.T) {
 func TestConnectionsLostWhileOpeningDoNotBlockThePool(t *testing.T) {
 	db := newDatabase(t)
 	p := newProxy(t, db.url)
-	f := recordFaulty(t, db, p.url+"&connect_timeout=1&pool_max_conns=1")
-	f.sink.cfg.Pool.Reset()
+	f := recordFaulty(t, db, p.url)
+	hasty, err := NewPool(context.Background(), p.url+"&connect_timeout=1&pool_max_conns=1", "test")
+	require.NoError(t, err)
+	defer hasty.Close()
+	f.sink.committer.pool = hasty
 	p.muteNew(true)
 	f.sink.committer.patience = 500 * time.Millisecond
 	f.onRetry = func(Retry) {

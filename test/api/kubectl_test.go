@@ -28,7 +28,7 @@ func sameOutput(t *testing.T, s *system) {
 		"get pods -A -l tier=front -o name", "get pods -A --field-selector=status.phase=Running -o json", "get pods -A --chunk-size=1", "get pods nobody -n shop", "get nobodies", "get all -n shop",
 		"get --raw /version", "version -o json", "describe pod web-2 -n shop", "describe node worker-1", "describe deploy web -n shop", "describe svc web -n shop", "describe widget big -n shop",
 		"explain pod.spec.containers", "explain widgets.spec", "explain deployments --recursive", "api-resources --verbs=list,watch", "api-versions", "events -n shop", "wait --for=jsonpath={.spec.size} widget/small -n shop --timeout=5s", "rollout history deploy/web -n shop",
-		"get cm -n shop -w --request-timeout=3s", "get pods -n shop -w -o name --request-timeout=3s",
+		"get cm -n shop -w --request-timeout=10s", "get pods -n shop -w -o name --request-timeout=10s",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,8 @@ export const whole = address("KUBEREWIND_WHOLE");
 export const api = async (method = "GET") => (await fetch(process.env.KUBEREWIND_WHOLE_CONTROL, { method })).json();
 export const patience = 60_000; // of one wait: machines that build other things are slow
 
-export const launch = (more = []) => chromium.launch({ executablePath: process.env.KUBEREWIND_CHROMIUM, args: [...flags, ...more], ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
+/** launch starts a browser. The first start on a busy machine may take minutes. */
+export const launch = (more = []) => chromium.launch({ timeout: 5 * patience, executablePath: process.env.KUBEREWIND_CHROMIUM, args: [...flags, ...more], ignoreDefaultArgs: ["--enable-unsafe-swiftshader"] });
 
 /** code asks the test's server for a code, as a link has one. */
 export const code = async (from = origin) => (from === whole ? (await api()).code : (await fetch(process.env.KUBEREWIND_CODES)).text());
