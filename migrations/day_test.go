@@ -90,6 +90,27 @@ func TestEnsureDayAttachesADetachedDayAgain(t *testing.T) {
 	require.Equal(t, 9, one[int](t, conn, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
+// docs/database.md computes max_locks_per_transaction from this number.
+func TestAQueryTakesFourLocksForEachDay(t *testing.T) {
+	_, conn := migrated(t)
+	days := func(first, last string) {
+		run(t, conn, "SELECT kuberewind.ensure_day(day::date) FROM generate_series($1::text::date, $2::text::date, '1 day') day", first, last)
+	}
+	locks := func(view string) int {
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+		one[int](t, tx, "SELECT count(*)::int FROM kuberewind."+view)
+		return one[int](t, tx, "SELECT count(*)::int FROM pg_locks WHERE pid = pg_backend_pid()")
+	}
+	days("2026-03-01", "2026-03-02")
+	before := map[string]int{"deltas": locks("deltas"), "changes": locks("changes")}
+	days("2026-03-03", "2026-03-12")
+	for view, n := range before {
+		require.Equal(t, n+4*10, locks(view), view)
+	}
+}
+
 func TestPartitionsUseTheCompressionOfTheirParent(t *testing.T) {
 	_, conn := migrated(t)
 	run(t, conn, "SELECT kuberewind.ensure_day('2026-03-01')")

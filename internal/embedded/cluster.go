@@ -179,6 +179,8 @@ func (c *cluster) settings(lz4 bool) [][2]string {
 		{"shared_buffers", "128MB"},
 		// JIT compilation of a query over a hundred partitions takes many times longer than the query itself.
 		{"jit", "off"},
+		// A query takes four locks for each day that it reads. With the default of 64, the third one over five years fails.
+		{"max_locks_per_transaction", "256"},
 		// An upgrade may replace this library while the server runs. The server could not load the new file, so it loads the library once
 		// at its start, and new sessions inherit it.
 		{"shared_preload_libraries", "plpgsql"},

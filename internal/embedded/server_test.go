@@ -38,6 +38,7 @@ func TestTheServerIsSetUpForARecord(t *testing.T) {
 	for setting, want := range map[string]string{
 		"data_checksums": "on", "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on",
 		"password_encryption": "scram-sha-256", "listen_addresses": "", "logging_collector": "on", "TimeZone": "UTC",
+		"max_locks_per_transaction": "256",
 	} {
 		require.Equal(t, want, query(t, server.URL(), "SHOW "+setting), setting)
 	}
