@@ -38,20 +38,22 @@ func TestWhichGapsAreNeedless(t *testing.T) {
 }
 
 func TestAGapIsUnaffordableIfTheLogSaysSo(t *testing.T) {
-	const log = `{"msg":"history cannot be recovered","group":"apps","resource":"replicasets","reflector":"apps/v1 replicasets","from":5,"to":9,"error":"the recoveries of all streams have used up their requests"}`
+	const log = `{"msg":"history cannot be recovered","group":"apps","resource":"replicasets","reflector":"apps/v1 replicasets","from":4,"to":9,"reached":"5","error":"the recoveries of all streams have used up their requests"}`
 	for name, c := range map[string]struct {
 		gap          gap
 		unaffordable bool
 	}{
-		"the same":         {gap{group: "apps", resource: "replicasets", from: 5}, true},
-		"another resource": {gap{group: "apps", resource: "deployments", from: 5}, false},
-		"another gap":      {gap{group: "apps", resource: "replicasets", from: 6}, false},
+		"the same":           {gap{group: "apps", resource: "replicasets", from: 5, to: 9}, true},
+		"begins on record":   {gap{group: "apps", resource: "replicasets", from: 3, to: 9}, true},
+		"another resource":   {gap{group: "apps", resource: "deployments", from: 5, to: 9}, false},
+		"a gap that follows": {gap{group: "apps", resource: "replicasets", from: 6, to: 9}, false},
+		"a gap before":       {gap{group: "apps", resource: "replicasets", from: 3, to: 5}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.unaffordable, c.gap.unaffordable("{}\n"+log+"\n"))
 		})
 	}
-	require.False(t, (&gap{group: "apps", resource: "replicasets", from: 5}).unaffordable(strings.ReplaceAll(log, "used up", "not used up all of")))
+	require.False(t, (&gap{group: "apps", resource: "replicasets", from: 5, to: 9}).unaffordable(strings.ReplaceAll(log, "used up", "not used up all of")))
 }
 
 func TestTheRowsOfAWatchMustBeInOrder(t *testing.T) {

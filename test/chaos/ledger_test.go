@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -363,12 +364,19 @@ func (l *ledger) needless(g gap) bool {
 // two lists.
 const positionsMove = 3 * time.Minute
 
-// unaffordable reports whether the log says that the gap opened because the recoveries had used up their requests.
+// unaffordable reports whether the log says that the gap opened because the recoveries had used up their requests. The recovery may
+// have begun after the gap, which begins at the position on record.
 func (g *gap) unaffordable(log string) bool {
-	place := fmt.Sprintf(`"group":%q,"resource":%q,`, g.group, g.resource)
-	from, reached := fmt.Sprintf(`"from":%d,`, g.from), fmt.Sprintf(`"reached":"%d",`, g.from)
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, "used up their requests") && strings.Contains(line, place) && (strings.Contains(line, from) || strings.Contains(line, reached)) {
+		var l struct {
+			Group, Resource, Error string
+			From                   int64
+			Reached                int64 `json:",string"`
+		}
+		if !strings.Contains(line, "used up their requests") || json.Unmarshal([]byte(line), &l) != nil || l.Group != g.group || l.Resource != g.resource {
+			continue
+		}
+		if at := max(l.From, l.Reached); at >= g.from && at < g.to {
 			return true
 		}
 	}
