@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,6 +30,17 @@ func (s *scene) runDocumented(ts *testscript.TestScript, args []string) {
 		s.port = freePort(ts)
 	}
 	ts.Check(ts.Exec("sh", "-e", "-c", strings.ReplaceAll(blocks[n-1][1], documentedPort, s.port)))
+}
+
+// setVersions skips the script if the machine has only the server's programs, as the downloaded ones are.
+func (s *scene) setVersions(ts *testscript.TestScript, _ []string) {
+	ts.Check(ts.Exec(programName, "psql", "--", "-At", "-c", `SELECT setting FROM pg_config WHERE name = 'BINDIR'`))
+	bin := strings.TrimSpace(ts.ReadFile("stdout"))
+	if _, err := os.Stat(filepath.Join(bin, "pg_upgrade")); err != nil {
+		s.Skip("PostgreSQL has no pg_upgrade here: ", err)
+	}
+	ts.Setenv("old", bin)
+	ts.Setenv("new", bin)
 }
 
 // freePort returns a port on which no process listens at the moment.

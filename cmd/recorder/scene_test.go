@@ -45,6 +45,8 @@ var commands = map[string]func(*testscript.TestScript, bool, []string){
 	// copied: the embedded database runs from copies of PostgreSQL's files. upgraded: new files replace these copies.
 	"copied":   command("", 0, (*scene).copyPostgres),
 	"upgraded": command("", 0, (*scene).upgradePostgres),
+	// versions: sets old and new, as docs/upgrade.md names the programs of two versions of PostgreSQL, to those of the running server.
+	"versions": command("", 0, (*scene).setVersions),
 	// documented PAGE N: runs the Nth block of shell commands of a page of docs.
 	"documented": command("PAGE N", 2, (*scene).runDocumented),
 	// exits CODE argument…: runs the program, which must end with this code.
