@@ -17,7 +17,7 @@
 //   - Memory is bounded. Deltas come in batches of a few MiB. The reader keeps folded objects compressed, and drops them when
 //     it no longer needs them.
 //   - Queries on deltas bound observed_at, most by the table of days. So the planner reads few partitions instead of hundreds.
-//     Two queries use an index instead: LastWriter, and Adoptions, which has no upper bound.
+//     Adoptions has no upper bound, and uses an index.
 //
 // # How it is divided
 //
