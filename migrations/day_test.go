@@ -90,7 +90,7 @@ func TestEnsureDayAttachesADetachedDayAgain(t *testing.T) {
 	require.Equal(t, 9, one[int](t, conn, "SELECT count(*)::int FROM kuberewind.deltas"))
 }
 
-// docs/database.md computes max_locks_per_transaction from this number.
+// docs/database.md gives this number.
 func TestAQueryTakesFourLocksForEachDay(t *testing.T) {
 	_, conn := migrated(t)
 	days := func(first, last string) {

@@ -369,9 +369,9 @@ const positionsMove = 3 * time.Minute
 func (g *gap) unaffordable(log string) bool {
 	for line := range strings.Lines(log) {
 		var l struct {
-			Group, Resource, Error string
-			From                   int64
-			Reached                int64 `json:",string"`
+			Group, Resource string
+			From            int64
+			Reached         int64 `json:",string"`
 		}
 		if !strings.Contains(line, "used up their requests") || json.Unmarshal([]byte(line), &l) != nil || l.Group != g.group || l.Resource != g.resource {
 			continue
