@@ -24,7 +24,8 @@ have_server() { [ -n "${TEST_DATABASE_URL:-}" ] || have_postgres initdb; }
 
 have_client() { [ "${1:-}" = server ] || have_postgres psql; }
 
-have_pooler() { [ -n "${1:-}" ] || command -v pgbouncer >/dev/null 2>&1; }
+# have_pooler also looks in /usr/sbin: Debian installs PgBouncer there, and an ordinary user's PATH does not have it.
+have_pooler() { [ -n "${1:-}" ] || command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ]; }
 
 # install_package NAME PACKAGE: as root on Debian. The package must not start its service.
 install_package() {
@@ -52,7 +53,7 @@ if ! have_pooler "$@"; then
 		echo "installing PgBouncer (apt-get install pgbouncer)"
 		install_package PgBouncer pgbouncer || echo "PgBouncer could not be installed: the test of the election through a pooler needs it." >&2
 	else
-		echo "PgBouncer was not found on PATH, and only root can install it on Debian: the test of the election through a pooler is skipped." >&2
+		echo "PgBouncer was not found, and only root can install it on Debian: the test of the election through a pooler is skipped." >&2
 		echo "To run it, install the package pgbouncer." >&2
 	fi
 fi

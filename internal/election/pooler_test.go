@@ -21,6 +21,9 @@ import (
 func pooler(t *testing.T, db *pgtest.Database) (url string) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
+	if err != nil { // Debian installs it where an ordinary user's PATH does not look
+		program, err = exec.LookPath("/usr/sbin/pgbouncer")
+	}
 	if err != nil {
 		const missing = "PgBouncer is not installed: run \"make setup\" as root, or install the package pgbouncer"
 		require.NotEqual(t, "true", os.Getenv("CI"), missing)
