@@ -89,7 +89,7 @@ func (k *kubectl) run(t *testing.T, command string) output {
 	ctx, cancel := context.WithTimeout(t.Context(), recordertest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, k.program, strings.Fields(command)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "KUBECONFIG=" + k.kubeconfig, "KUBE_EDITOR=sed -i s/maxSurge:/maxSurge:\\ 9\\ #/"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "TMPDIR=" + k.home, "KUBECONFIG=" + k.kubeconfig, "KUBE_EDITOR=sed -i s/maxSurge:/maxSurge:\\ 9\\ #/"}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError

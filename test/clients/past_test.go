@@ -87,7 +87,7 @@ func (p *past) run(t *testing.T, kubeconfig string, args ...string) output {
 	ctx, cancel := context.WithTimeout(t.Context(), recordertest.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, binaries.Kubectl), args...)
-	cmd.Env = p.environment("KUBECONFIG="+kubeconfig, "KUBE_EDITOR=sed -i s/replicas:.5/replicas:\\ 9/")
+	cmd.Env = p.environment("TMPDIR="+p.home, "KUBECONFIG="+kubeconfig, "KUBE_EDITOR=sed -i s/replicas:.5/replicas:\\ 9/")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError
