@@ -258,6 +258,10 @@ func browser(t *testing.T) (devtools string) {
 	chromium := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--remote-debugging-port=0")
 	chromium.Cancel = func() error { return chromium.Process.Signal(syscall.SIGTERM) }
+	temporary, err := os.MkdirTemp("", "") // t.TempDir may be too long for the path of Chromium's socket, which stays in it
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(temporary) })
+	chromium.Env = append(os.Environ(), "TMPDIR="+temporary)
 	said, err := chromium.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, chromium.Start())
