@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ var steps = []struct {
 	what string
 	args []string
 }{
-	{"Somebody deploys,", []string{"apply", "-f", "-"}},
+	{"A user deploys,", []string{"apply", "-f", "-"}},
 	{"scales,", []string{"-n", "shop", "scale", "deployment/checkout", "--replicas=5"}},
 	{"changes an image,", []string{"-n", "shop", "set", "image", "deployment/checkout", "app=registry.example/checkout:1.5.0"}},
 	{"edits a ConfigMap,", []string{"-n", "shop", "patch", "configmap", "settings", "--type=merge", "-p", `{"data":{"color":"green"}}`}},
@@ -61,7 +62,7 @@ func (d *demo) show(ctx context.Context, r *recording) error {
 	for _, q := range d.questions() {
 		d.begin(q.what)
 		d.shown.Say("%s\n", q.sql)
-		if err := d.psql(ctx, d.shown, "-P", "pager=off", "-c", q.sql); err != nil {
+		if err := d.psql(ctx, os.Stdout, "-P", "pager=off", "-P", "format=wrapped", "-c", q.sql); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func (d *demo) rewind(ctx context.Context) error {
 		return err
 	}
 	d.before = "seq:" + strings.TrimSpace(before.String())
-	d.begin("The same as a log, and the Deployment, which is gone, as it was before it was deleted:")
+	d.begin("The same as a log, and the Deployment before it was deleted:")
 	if err := d.replayed(ctx, "log", "-n", "shop"); err != nil {
 		return err
 	}
@@ -87,11 +88,12 @@ func (d *demo) rewind(ctx context.Context) error {
 	return d.replayed(ctx, "exec", "--at", d.before, "-n", "shop", "--", d.kubectl, "get", "deployments,replicasets", "--show-labels")
 }
 
+// replayed gives replay the terminal itself, because replay fits what it prints to the width of a terminal.
 func (d *demo) replayed(ctx context.Context, args ...string) error {
 	args = append([]string{"--data-dir", d.dataDir, "--cluster", d.cluster}, args...)
 	d.shown.Say("$ %s %s\n", d.replay, strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, d.replay, args...)
-	cmd.Stdout, cmd.Stderr = d.shown, d.shown
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
 	return cmd.Run()
 }
 
@@ -138,16 +140,24 @@ type question struct{ what, sql string }
 func (d *demo) questions() []question {
 	return []question{
 		{"Everything that happened in the namespace, as an auditor reads it:", fmt.Sprintf(
-			`SELECT seq, to_char(observed_at, 'HH24:MI:SS.MS') AS at, type, kind, name, resource_version AS rv, manager
-FROM kuberewind.deltas WHERE cluster = '%s' AND namespace = 'shop' ORDER BY seq`, d.cluster)},
-		{"What was changed, from what, to what, by which field manager, where proved:", fmt.Sprintf(
-			`SELECT kind, name, op, path, old, new, manager
-FROM kuberewind.changes WHERE cluster = '%s' AND namespace = 'shop'
-  AND path ~ '^/(spec/replicas|spec/template/spec/containers|data/)' ORDER BY seq`, d.cluster)},
-		{"The Secret: that it is there shows, its value does not:", fmt.Sprintf(
-			`SELECT name, object -> 'data' AS data FROM kuberewind.deltas WHERE cluster = '%s' AND kind = 'Secret' AND name = 'login'`, d.cluster)},
-		{"What the record does not claim to know:", fmt.Sprintf(
-			`SELECT cause, count(*) AS streams, sum(appeared) AS objects_found FROM kuberewind.gaps WHERE cluster = '%s' GROUP BY cause`, d.cluster)},
+			`SELECT seq, to_char(observed_at, 'HH24:MI:SS') AS at, type, kind, name,
+  resource_version AS rv, manager
+FROM kuberewind.deltas
+WHERE cluster = '%s' AND namespace = 'shop' ORDER BY seq`, d.cluster)},
+		{"Each change: the path, the old and the new value, the proved field manager:", fmt.Sprintf(
+			`SELECT name, path, old, new, manager
+FROM kuberewind.changes
+WHERE cluster = '%s' AND namespace = 'shop'
+  AND path ~ '^/(spec/replicas|spec/template/spec/containers|data/)'
+ORDER BY seq`, d.cluster)},
+		{"The Secret is on record, its value is not:", fmt.Sprintf(
+			`SELECT name, object -> 'data' AS data
+FROM kuberewind.deltas
+WHERE cluster = '%s' AND kind = 'Secret' AND name = 'login'`, d.cluster)},
+		{"The gaps: what the record cannot know, here what came before the first list:", fmt.Sprintf(
+			`SELECT cause, count(*) AS streams, sum(appeared) AS objects_found
+FROM kuberewind.gaps
+WHERE cluster = '%s' GROUP BY cause`, d.cluster)},
 	}
 }
 
@@ -164,7 +174,8 @@ func (d *demo) next() {
   %[1]s status --data-dir %[2]s
   make run                    # record the cluster of your own kubeconfig, read-only
 
-==> The story above as a page in your browser, at the Deployment before it was deleted. There, r shows its story, ← and → step, ? lists all keys:
+==> The same in your browser, at the Deployment before it was deleted.
+    There, r shows its story, ← and → step, ? lists all keys:
 
   %[4]s open deployment/checkout -n shop --at %[5]s --data-dir %[2]s --cluster %[3]s
 `, d.recorder, d.dataDir, d.cluster, d.replay, d.before, d.kubectl)
