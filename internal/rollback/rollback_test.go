@@ -128,6 +128,20 @@ func followed(all *Streams, name string, etcd *archive, position int, served ...
 	return c, notified
 }
 
+// alone returns the streams of an etcd that has one stream, at revision 50.
+func alone(etcd *archive) (all *Streams, c *Stream, notified *[]string) {
+	all = New(Options{})
+	c, notified = followed(all, "configmaps", etcd, 50)
+	return all, c, notified
+}
+
+// finds calls Probe or lookBack, and expects the proofs of so many rollbacks in all.
+func finds(t *testing.T, check func(context.Context) error, notified *[]string, rollbacks int) {
+	t.Helper()
+	require.NoError(t, check(t.Context()))
+	require.Len(t, *notified, rollbacks)
+}
+
 // checkList calls CheckList for a list.
 func checkList(t *testing.T, c *Stream, resourceVersion string, items []any) error {
 	t.Helper()

@@ -22,12 +22,10 @@ import (
 // A list has ended the first rollback. The versions after it are sampled in the same way.
 func TestTheVersionBeforeAPauseIsCheckedAfterARollbackToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := New(Options{})
 		etcd := &archive{now: 20_000}
-		c, notified := followed(all, "configmaps", etcd, 50)
+		all, c, notified := alone(etcd)
 		c.Saw(servedAs("lost", "1", 30_000), false)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.lookBack, notified, 1)
 		c.listsAfterRollback()
 		for i := range 5000 {
 			etcd.serves(c, servedAs("x"+strconv.Itoa(i), "1", 101+i), i < 4998)
@@ -36,8 +34,7 @@ func TestTheVersionBeforeAPauseIsCheckedAfterARollbackToo(t *testing.T) {
 		for i := range 3000 {
 			etcd.serves(c, servedAs("z"+strconv.Itoa(i), "1", 6001+i), true)
 		}
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 2)
+		finds(t, all.lookBack, notified, 2)
 	})
 }
 
@@ -45,9 +42,8 @@ func TestTheVersionBeforeAPauseIsCheckedAfterARollbackToo(t *testing.T) {
 func TestTheVersionBeforeAPauseIsNotThinnedOutAmongOthers(t *testing.T) {
 	for more := range 16 {
 		synctest.Test(t, func(t *testing.T) {
-			all := New(Options{})
 			etcd := &archive{now: 90_000, fails: errDown}
-			c, notified := followed(all, "configmaps", etcd, 50)
+			all, c, notified := alone(etcd)
 			n := 100
 			serve := func(name string, kept bool) {
 				etcd.serves(c, servedAs(name+strconv.Itoa(n), "1", n), kept)
@@ -73,8 +69,7 @@ func TestTheVersionBeforeAPauseIsNotThinnedOutAmongOthers(t *testing.T) {
 				serve("new", true)
 			}
 			etcd.fails = nil
-			require.NoError(t, all.lookBack(t.Context()))
-			require.Len(t, *notified, 1)
+			finds(t, all.lookBack, notified, 1)
 			require.Contains(t, (*notified)[0], "ns/lost")
 		})
 	}
@@ -148,8 +143,7 @@ func TestTheNewestVersionBeforeAPauseIsCheckedThoughAnOlderCameLast(t *testing.T
 		for i := range 3000 {
 			serve(busy, "z", 11_100+i, true)
 		}
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.lookBack, notified, 1)
 	})
 }
 
@@ -160,12 +154,10 @@ func TestTheNewestVersionIsCheckedAsLongAsNothingFollows(t *testing.T) {
 		etcd := &archive{now: 70}
 		c, notified := followed(all, "configmaps", etcd, 60)
 		etcd.serves(c, servedAs("lost", "1", 70), true)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Empty(t, *notified)
+		finds(t, all.lookBack, notified, 0)
 		time.Sleep(probeEvery)
 		etcd.now, etcd.versions = 100, nil
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.lookBack, notified, 1)
 	})
 }
 
@@ -181,14 +173,12 @@ func TestTheNewestVersionOfAListShowsARollbackOfAQuietEtcd(t *testing.T) {
 		c.Shown([]any{kept})
 		c.Listed("50")
 		c.Reached("50")
-		require.NoError(t, all.Probe(t.Context()))
-		require.Empty(t, *notified)
+		finds(t, all.Probe, notified, 0)
 		time.Sleep(2 * servingPause)
 		etcd.now, etcd.versions = 60, []*kube.Object{servedAs("x", "2", 35)}
 		etcd.serves(c, servedAs("x", "2", 55), true)
 		c.Reached("55")
-		require.NoError(t, all.Probe(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.Probe, notified, 1)
 	})
 }
 
@@ -208,8 +198,7 @@ func TestAListAfterAPauseHidesNoVersionFromBeforeIt(t *testing.T) {
 		other.Shown([]any{servedAs("x", "2", 35)})
 		other.Listed("60")
 		etcd.serves(c, servedAs("new", "3", 61), true)
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.lookBack, notified, 1)
 		require.Contains(t, (*notified)[0], "ns/lost")
 	})
 }

@@ -206,8 +206,7 @@ func TestAResourceThatHangsIsAskedOnceInAProbe(t *testing.T) {
 		require.Equal(t, askTimeout, time.Since(began), "the other samples wait for their turn")
 		require.Len(t, slices.Concat(c.samples.pending.kept, c.samples.beforePause.kept), samplesPerProbe)
 		server.hangs = false
-		require.NoError(t, all.lookBack(t.Context()))
-		require.Len(t, *notified, 1)
+		finds(t, all.lookBack, notified, 1)
 	})
 }
 
@@ -304,8 +303,7 @@ func TestAnEtcdIsAskedThoughItsFirstStreamIsNotFollowedAnyMore(t *testing.T) {
 		require.NoError(t, all.Probe(t.Context()))
 	}
 	etcd.now = 55
-	require.NoError(t, all.Probe(t.Context()))
-	require.Len(t, *notified, 1)
+	finds(t, all.Probe, notified, 1)
 }
 
 // uncachable is a resource without a cache: it is not there yet, or never will be.
