@@ -2771,7 +2771,7 @@ function spoken() {
   const w5 = whole2.value, answer = strip.answer.value;
   if (!w5) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a5, b3) => a5 + b3, 0) : 0, holes = answer?.incomplete?.filter((i4) => i4.kind !== "before").length ?? 0;
-  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} changes shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
+  return `The record: ${full(w5.from)} to ${full(w5.to).slice(0, 10) === full(w5.from).slice(0, 10) ? clock(w5.to) : full(w5.to)} (${span(w5.to - w5.from)}), ${count(total)} ${total === 1 ? "change" : "changes"} shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
 }
 
 // src/bar.tsx
@@ -2901,21 +2901,22 @@ function Badges() {
 }
 function Filters() {
   const f5 = filtering.value, m5 = meta.answer.value, more = useSignal(Boolean(f5.label || f5.manager || f5.path || f5.type)), beats = f5.class.includes("heartbeat");
-  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c4) => f5.class.length === 0 ? c4 !== "heartbeat" : f5.class.includes(c4);
+  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, total = density.answer.value ? bars(density.answer.value).total.reduce((a5, b3) => a5 + b3, 0) : 0;
+  const on = (c4) => f5.class.length === 0 ? c4 !== "heartbeat" : f5.class.includes(c4);
   return /* @__PURE__ */ a4("form", { class: `filters${more.value ? " open" : ""}`, role: "search", onSubmit: (e4) => e4.preventDefault(), children: [
     /* @__PURE__ */ a4("input", { id: "search", type: "search", placeholder: "name  ( / )", "aria-label": "Name of objects", value: f5.name, onInput: (e4) => filter({ name: e4.currentTarget.value }, "glide") }),
     /* @__PURE__ */ a4(Several, { label: "namespace", all: "all namespaces", options: (m5?.namespaces ?? []).map((n3) => [n3, n3]), chosen: f5.namespace, set: (namespace) => filter({ namespace }) }),
     /* @__PURE__ */ a4(Several, { label: "kind", all: "all kinds", options: (m5?.resources ?? []).map((r4) => [r4.resource, r4.kind === "" ? r4.resource : `${r4.kind} (${r4.resource})`]), chosen: f5.resource, set: (resource) => filter({ resource }) }),
     /* @__PURE__ */ a4("span", { class: "group classes", role: "group", "aria-label": "Classes", children: [
       usual.map((c4) => /* @__PURE__ */ a4("button", { type: "button", class: `toggle c-${c4}`, "aria-pressed": on(c4), onClick: () => toggle(c4), children: c4 }, c4)),
-      /* @__PURE__ */ a4("button", { type: "button", class: "toggle c-heartbeat", "aria-pressed": beats, onClick: () => toggle("heartbeat"), title: "Renewals of Leases and the like (h)", children: beats ? "heartbeats" : `${count(hidden)} heartbeats hidden` })
+      /* @__PURE__ */ a4("button", { type: "button", class: "toggle c-heartbeat", "aria-pressed": beats, onClick: () => toggle("heartbeat"), title: "Renewals of Leases and the like (h)", children: beats ? "heartbeats" : `${count(hidden)} ${hidden === 1 ? "heartbeat" : "heartbeats"} hidden` })
     ] }),
     /* @__PURE__ */ a4("button", { type: "button", class: "opener", "aria-expanded": more.value, onClick: () => {
       more.value = !more.value;
     }, children: more.value ? "fewer filters" : "more filters" }),
     filtered(f5) ? /* @__PURE__ */ a4("button", { type: "button", class: "clear", onClick: clearFilter, children: "clear" }) : null,
     more.value ? /* @__PURE__ */ a4(More, {}) : null,
-    /* @__PURE__ */ a4("span", { class: "faint total", title: "in the window", children: density.answer.value ? `${count(bars(density.answer.value).total.reduce((a5, b3) => a5 + b3, 0))} changes` : "" })
+    /* @__PURE__ */ a4("span", { class: "faint total", title: "in the window", children: density.answer.value ? `${count(total)} ${total === 1 ? "change" : "changes"}` : "" })
   ] });
 }
 function More() {
@@ -3313,7 +3314,7 @@ function Left() {
 }
 var hint = () => {
   const s4 = shown.value, before = older(density.answer.value);
-  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}).${before > 0 ? ` ${count(before)} changes are dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
+  return s4 ? `${full(s4.from)} to ${full(s4.to)} (${span(s4.to - s4.from)}).${before > 0 ? ` ${count(before)} ${before === 1 ? "change is" : "changes are"} dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 function Order() {
   const total = lanes.answer.value?.total;
@@ -3579,7 +3580,7 @@ function TroubleList({ title }) {
   ] });
 }
 function Recent() {
-  const answer = recent.answer.value, rows = answer?.rows ?? [], counted2 = recentCount.answer.value, by = counted2 ? bars(counted2) : null;
+  const answer = recent.answer.value, rows = answer?.rows ?? [], counted2 = recentCount.answer.value, by = counted2 ? bars(counted2) : null, beats = counted2?.hidden?.heartbeat ?? 0;
   const sum = (c4) => by ? (by.counts[by.classes.indexOf(c4)] ?? new Float64Array()).reduce((a5, b3) => a5 + b3, 0) : 0;
   const parts = (by?.classes ?? []).map((c4) => [c4, sum(c4)]).filter(([, n3]) => n3 > 0);
   const h5 = lastHour.value;
@@ -3592,8 +3593,10 @@ function Recent() {
       ] }, c4)),
       parts.length === 0 ? /* @__PURE__ */ a4("span", { class: "calm", children: "Nothing." }) : null,
       /* @__PURE__ */ a4("span", { class: "faint", children: [
-        count(counted2?.hidden?.heartbeat ?? 0),
-        " heartbeats are not shown"
+        count(beats),
+        " ",
+        beats === 1 ? "heartbeat is" : "heartbeats are",
+        " not shown"
       ] })
     ] }) : null,
     recent.failed.value && !recent.missing.value ? /* @__PURE__ */ a4("p", { class: "error", children: recent.failed.value }) : null,

@@ -106,7 +106,8 @@ function Badges() {
 
 export function Filters() {
   const f = filtering.value, m = meta.answer.value, more = useSignal(Boolean(f.label || f.manager || f.path || f.type)), beats = f.class.includes("heartbeat");
-  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, on = (c: string) => (f.class.length === 0 ? c !== "heartbeat" : f.class.includes(c));
+  const hidden = density.answer.value?.hidden?.heartbeat ?? 0, total = density.answer.value ? bars(density.answer.value).total.reduce((a, b) => a + b, 0) : 0;
+  const on = (c: string) => (f.class.length === 0 ? c !== "heartbeat" : f.class.includes(c));
   return (
     <form class={`filters${more.value ? " open" : ""}`} role="search" onSubmit={(e) => e.preventDefault()}>
       <input id="search" type="search" placeholder="name  ( / )" aria-label="Name of objects" value={f.name} onInput={(e) => filter({ name: e.currentTarget.value }, "glide")} />
@@ -114,12 +115,12 @@ export function Filters() {
       <Several label="kind" all="all kinds" options={(m?.resources ?? []).map((r) => [r.resource, r.kind === "" ? r.resource : `${r.kind} (${r.resource})`])} chosen={f.resource} set={(resource) => filter({ resource })} />
       <span class="group classes" role="group" aria-label="Classes">
         {usual.map((c) => <button type="button" key={c} class={`toggle c-${c}`} aria-pressed={on(c)} onClick={() => toggle(c)}>{c}</button>)}
-        <button type="button" class="toggle c-heartbeat" aria-pressed={beats} onClick={() => toggle("heartbeat")} title="Renewals of Leases and the like (h)">{beats ? "heartbeats" : `${count(hidden)} heartbeats hidden`}</button>
+        <button type="button" class="toggle c-heartbeat" aria-pressed={beats} onClick={() => toggle("heartbeat")} title="Renewals of Leases and the like (h)">{beats ? "heartbeats" : `${count(hidden)} ${hidden === 1 ? "heartbeat" : "heartbeats"} hidden`}</button>
       </span>
       <button type="button" class="opener" aria-expanded={more.value} onClick={() => { more.value = !more.value; }}>{more.value ? "fewer filters" : "more filters"}</button>
       {filtered(f) ? <button type="button" class="clear" onClick={clearFilter}>clear</button> : null}
       {more.value ? <More /> : null}
-      <span class="faint total" title="in the window">{density.answer.value ? `${count(bars(density.answer.value).total.reduce((a, b) => a + b, 0))} changes` : ""}</span>
+      <span class="faint total" title="in the window">{density.answer.value ? `${count(total)} ${total === 1 ? "change" : "changes"}` : ""}</span>
     </form>
   );
 }

@@ -131,7 +131,7 @@ function Left() {
 
 const hint = () => {
   const s = shown.value, before = older(density.answer.value);
-  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}).${before > 0 ? ` ${count(before)} changes are dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
+  return s ? `${full(s.from)} to ${full(s.to)} (${span(s.to - s.from)}).${before > 0 ? ` ${count(before)} ${before === 1 ? "change is" : "changes are"} dated before the record began.` : ""} Drag scrubs, Ctrl+wheel zooms, Shift+drag moves.` : "";
 };
 
 function Order() {

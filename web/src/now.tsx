@@ -69,14 +69,14 @@ function TroubleList({ title }: { title: string }) {
 }
 
 function Recent() {
-  const answer = recent.answer.value, rows = answer?.rows ?? [], counted = recentCount.answer.value, by = counted ? bars(counted) : null;
+  const answer = recent.answer.value, rows = answer?.rows ?? [], counted = recentCount.answer.value, by = counted ? bars(counted) : null, beats = counted?.hidden?.heartbeat ?? 0;
   const sum = (c: string) => (by ? (by.counts[by.classes.indexOf(c)] ?? new Float64Array()).reduce((a, b) => a + b, 0) : 0);
   const parts = (by?.classes ?? []).map((c): [string, number] => [c, sum(c)]).filter(([, n]) => n > 0);
   const h = lastHour.value;
   return (
     <Section title={`Changed in the ${h && h.to - h.from < 3_500_000 ? span(h.to - h.from) : "hour"} ${cursor.value !== null ? "before this instant" : stopped.value ? "before the last commit" : "before now"}`}>
       {by ? <p class="sums">{parts.map(([c, n]) => <span key={c}><Class of={c} /> {count(n)}</span>)}{parts.length === 0 ? <span class="calm">Nothing.</span> : null}
-        <span class="faint">{count(counted?.hidden?.heartbeat ?? 0)} heartbeats are not shown</span></p> : null}
+        <span class="faint">{count(beats)} {beats === 1 ? "heartbeat is" : "heartbeats are"} not shown</span></p> : null}
       {recent.failed.value && !recent.missing.value ? <p class="error">{recent.failed.value}</p> : null}
       <Rows rows={rows} />
       {answer?.next ? <button type="button" class="more" onClick={() => move({ panel: "changes" })}>The newest {count(rows.length)} are shown: open all</button> : null}

@@ -211,5 +211,5 @@ function spoken(): string {
   const w = whole.value, answer = strip.answer.value;
   if (!w) return "The record is asked for.";
   const total = answer ? bars(answer).total.reduce((a, b) => a + b, 0) : 0, holes = answer?.incomplete?.filter((i) => i.kind !== "before").length ?? 0;
-  return `The record: ${full(w.from)} to ${full(w.to).slice(0, 10) === full(w.from).slice(0, 10) ? clock(w.to) : full(w.to)} (${span(w.to - w.from)}), ${count(total)} changes shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
+  return `The record: ${full(w.from)} to ${full(w.to).slice(0, 10) === full(w.from).slice(0, 10) ? clock(w.to) : full(w.to)} (${span(w.to - w.from)}), ${count(total)} ${total === 1 ? "change" : "changes"} shown${older(answer) > 0 ? `, ${count(older(answer))} dated before it began` : ""}${holes > 0 ? `, ${holes} ${holes === 1 ? "stretch is" : "stretches are"} not complete` : ", complete"}.`;
 }
