@@ -59,7 +59,7 @@ func (d *demo) show(ctx context.Context, r *recording) error {
 	if err := d.awaitDelete(ctx, r); err != nil {
 		return err
 	}
-	for _, q := range d.questions() {
+	for _, q := range d.questions() { // psql gets the terminal itself, to wrap at its width
 		d.begin(q.what)
 		d.shown.Say("%s\n", q.sql)
 		if err := d.psql(ctx, os.Stdout, "-P", "pager=off", "-P", "format=wrapped", "-c", q.sql); err != nil {

@@ -21,7 +21,7 @@ import (
 func pooler(t *testing.T, db *pgtest.Database) (url string) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
-	if err != nil { // Debian installs it where an ordinary user's PATH does not look
+	if err != nil { // Debian installs it there, and an ordinary user's PATH does not have that folder
 		program, err = exec.LookPath("/usr/sbin/pgbouncer")
 	}
 	if err != nil {
