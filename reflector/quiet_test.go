@@ -162,7 +162,9 @@ func TestLooksBecomeRareAsMoreHistoryProvesReadable(t *testing.T) {
 func TestAStreamWhoseBookmarksDoNotMoveIsLookedAt(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := newServer(9), &ledger{}, keeping(0)
-		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "9", RecoverRevisions: 10, Revisions: h}))
+		start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, Options{
+			ResourceVersion: "9", RecoverRevisions: 10, Revisions: h, MinWatchTimeout: time.Hour,
+		}))
 		s.elsewhere()
 		s.bookmark()
 		elapse(2 * time.Minute)
