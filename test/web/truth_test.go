@@ -189,17 +189,28 @@ func (j *judged) seq(ctx context.Context, random *rand.Rand) (seq int64, err err
 	return seq, err
 }
 
+// narrowed has filters of the page, and the words of replay diff that select the same objects.
+var narrowed = []struct {
+	page  string
+	words []string
+}{
+	{"", []string{"-A"}},
+	{"&in=shop", []string{"-n", "shop"}},
+	{"&of=pods", []string{"pods", "-A"}},
+	{"&in=shop&of=deployments.apps", []string{"deployments.apps", "-n", "shop"}},
+}
+
 // pair is two random instants.
 func (b *oracle) pair(ctx context.Context, q *question) (any, error) {
 	j, random := b.of(q, 3)
-	filter := []string{"", "&in=shop", "&of=pods", "&in=shop&of=deployments.apps"}[random.IntN(4)]
+	by := narrowed[random.IntN(len(narrowed))]
 	one, err := j.seq(ctx, random)
 	if err != nil {
 		return nil, err
 	}
 	other, err := j.seq(ctx, random)
-	args := []string{"diff", "-A", "--from", fmt.Sprint("seq:", one), "--to", fmt.Sprint("seq:", other)}
-	return map[string]any{"cluster": j.uid, "filter": filter, "a": one, "b": other, "args": args}, err
+	args := append([]string{"diff", "--from", fmt.Sprint("seq:", one), "--to", fmt.Sprint("seq:", other)}, by.words...)
+	return map[string]any{"cluster": j.uid, "filter": by.page, "a": one, "b": other, "args": args}, err
 }
 
 // known says where to find what random windows do not show.
