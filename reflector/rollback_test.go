@@ -93,10 +93,15 @@ func TestARolledBackStreamClosesItsOpenWatchOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, store, h := withPods(2), &ledger{}, &historian{}
 		r := NewReflectorWithOptions(s, &v1.Pod{}, store, Options{ResourceVersion: "2", History: h})
+		store.decide = func(c call) error {
+			if c.method == "interrupted" {
+				r.ReportRollback("and another") // A report after the list would be one of another rollback.
+			}
+			return nil
+		}
 		start(t, r)
 		require.Empty(t, store.calls())
 		r.ReportRollback("another stream has seen it")
-		r.ReportRollback("and another")
 		synctest.Wait()
 		want := []string{"interrupted history_reversed", "begin history_reversed from 2", "page a@1 b@2", "end 2"}
 		require.Equal(t, want, store.calls())
