@@ -222,8 +222,8 @@ func (a *listAttempt) begin(ctx context.Context, p page) error {
 	return nil
 }
 
-// cause returns the cause of the list, and the details. If the stream was interrupted, that is the cause: the expired
-// history is its consequence.
+// cause returns the cause of the list, and the details. The first of these is the cause: a rollback, a list that is older
+// than the record, an interruption, why the list is due. An expired history is a consequence of an interruption.
 func (a *listAttempt) cause(p page) (cause delta.Cause, detail string) {
 	l, details := a.l, []string{}
 	cause = l.options.ListCause

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kuberewind/kuberewind/delta"
 )
 
 // withPods returns a server with pods a, b, c … at versions 1, 2, 3 …
@@ -257,6 +259,37 @@ func TestAListThatIsOlderThanTheRecordHasCauseHistoryReversed(t *testing.T) {
 		require.Contains(t, store.find("begin").detail, "the list is at resource version 2, the record at 900")
 		require.Equal(t, "2", r.LastSyncResourceVersion())
 	})
+}
+
+func TestTheCauseOfAListIsTheFirstThatApplies(t *testing.T) {
+	reversed, refused, rules := delta.CauseHistoryReversed, delta.CauseForbidden, delta.CauseConfiguration
+	for _, test := range []struct {
+		options Options
+		want    delta.Cause
+		detail  string
+	}{
+		{Options{ResourceVersion: "900", Interrupted: refused, ListCause: rules, History: &historian{proof: "another stream has seen it"}}, reversed, "another stream has seen it"},
+		{Options{ResourceVersion: "900", Interrupted: refused, ListCause: rules}, reversed, "the list is at resource version 2, the record at 900"},
+		{Options{ResourceVersion: "1", Interrupted: refused, ListCause: rules}, refused, "too old"},
+		{Options{ResourceVersion: "1", ListCause: rules}, delta.CauseExpired, "too old"},
+		{Options{Interrupted: refused, ListCause: rules}, rules, ""},
+		{Options{}, delta.CauseFirstList, ""},
+	} {
+		inBubble(t, func(t *testing.T) {
+			s, store := withPods(2), &ledger{}
+			s.forget()
+			s.onWatch = func(o metav1.ListOptions) watchPlan {
+				if o.ResourceVersion == "900" {
+					return watchPlan{refuse: expired()}
+				}
+				return watchPlan{}
+			}
+			start(t, NewReflectorWithOptions(s, &v1.Pod{}, store, test.options))
+			begun := store.find("begin")
+			require.Equal(t, test.want, begun.cause, "%+v", test.options)
+			require.Contains(t, begun.detail, test.detail)
+		})
+	}
 }
 
 func TestAListWithoutAResourceVersionIsAnInterruption(t *testing.T) {

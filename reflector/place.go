@@ -8,7 +8,7 @@ import (
 	"github.com/kuberewind/kuberewind/delta"
 )
 
-// place is the place of the stream: its cursor, and whether the store has a position at all. It belongs to the
+// place is how far the reflector has come: its cursor, and whether the store has a position at all. It belongs to the
 // goroutine inside ListAndWatch, except for newest.
 type place struct {
 	at          cursor

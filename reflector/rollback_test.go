@@ -268,7 +268,7 @@ func TestTheListAfterARollbackIsTriedSeveralTimesAMinute(t *testing.T) {
 		s.set(func() { down = refused() })
 		elapse(10 * time.Minute)
 		s.set(func() {
-			require.Greater(t, len(tries), 60)
+			require.Greater(t, len(tries), 60, "three tries a minute at least")
 			for i := range tries[1:] {
 				require.LessOrEqual(t, tries[i+1].Sub(tries[i]), 2*rollbackRetry)
 			}
