@@ -150,6 +150,64 @@ func TestADueListKeepsItsReason(t *testing.T) {
 	require.Equal(t, string(delta.CauseSpoolCorrupt), because()[0], "that list has ended")
 }
 
+// Each reason comes on top of those that are less than it.
+func TestAnExpiredListHasTheFirstReasonThatApplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := deltafifo.New(deltafifo.Options{MaxBytes: 1})
+		s := bare("pods")
+		run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{Stream: s}), listCause: delta.CauseHistoryReversed, gone: make(chan struct{})}
+		st := newStore(s, run)
+		is := func(cause delta.Cause, detail string) {
+			t.Helper()
+			got, because := st.because(delta.CauseExpired, "too old")
+			require.Equal(t, cause, got)
+			require.Contains(t, because, detail)
+		}
+		is(delta.CauseExpired, "too old")
+		blockFor(t, queue, st, overflowAfter-time.Millisecond)
+		is(delta.CauseExpired, "too old")
+		blockFor(t, queue, st, time.Millisecond)
+		is(delta.CauseOverflow, "held back for 1s")
+		s.expiryCause = delta.CauseSpoolCorrupt
+		is(delta.CauseSpoolCorrupt, "spool could not be read")
+		run.listDetail = "objects may have outlived it"
+		is(delta.CauseExpired, "objects may have outlived it")
+		run.listing.Store(true)
+		is(delta.CauseHistoryReversed, "its list starts over")
+		s.rollbackStream = rolledBack(t)
+		is(delta.CauseHistoryReversed, "which etcd has not reached")
+	})
+}
+
+// blockFor makes a stream wait for room in the queue.
+func blockFor(t *testing.T, queue *deltafifo.Queue, st *store, d time.Duration) {
+	t.Helper()
+	a := &kube.Object{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	require.NoError(t, st.Add(a))
+	added := make(chan error, 1)
+	go func() { added <- st.Update(a) }()
+	time.Sleep(d)
+	for range 2 {
+		entries, err := queue.Next(t.Context(), 1, 1<<20, 0)
+		require.NoError(t, err)
+		queue.Done(len(entries))
+	}
+	require.NoError(t, <-added)
+}
+
+// rolledBack returns a stream that has come further than etcd.
+func rolledBack(t *testing.T) *rollback.Stream {
+	t.Helper()
+	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
+	c.ListWith((&FakeEtcd{Now: 50}).Lister)
+	c.Follow(func(string) {})
+	c.Recall(rollback.Recalled{Position: "60"})
+	proof, err := c.CheckRollback(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, proof, "which etcd has not reached")
+	return c
+}
+
 func TestANewDefinitionIsFollowedFromItsStartIfTheRecordIsComplete(t *testing.T) {
 	for _, test := range []struct {
 		recorded, want string
@@ -220,14 +278,8 @@ func TestAStreamGoesOnAtTheEndOfTheSpool(t *testing.T) {
 
 // The rules differ from the previous recorder's rules, and etcd was restored while no recorder ran.
 func TestADueListReportsThatHistoryWentBackwards(t *testing.T) {
-	c := rollback.New(rollback.Options{}).Add(rollback.Spec{Name: "configmaps"})
-	c.ListWith((&FakeEtcd{Now: 50}).Lister)
-	c.Follow(func(string) {})
-	c.Recall(rollback.Recalled{Position: "60"})
-	proof, err := c.CheckRollback(t.Context(), "")
-	require.NoError(t, err)
-	require.Contains(t, proof, "which etcd has not reached")
-
+	c := rolledBack(t)
+	proof := c.RollbackProof()
 	queue := deltafifo.New(deltafifo.Options{})
 	run := &Run{fifo: queue.FIFO(deltafifo.FIFOOptions{})}
 	s := bare("configmaps")
