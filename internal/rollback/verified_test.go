@@ -1,6 +1,7 @@
 package rollback
 
 import (
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +99,7 @@ func TestNothingIsVerifiedBeforeTheGapsOfARollbackAreOnRecord(t *testing.T) {
 	})
 }
 
-func TestTheNewestVersionIsCheckedEachSecondOnce(t *testing.T) {
+func TestAGlanceChecksEachNewestVersionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := New(Options{})
 		etcd := &archive{now: 100}
@@ -116,5 +117,37 @@ func TestTheNewestVersionIsCheckedEachSecondOnce(t *testing.T) {
 		etcd.serves(c, servedAs("lost", "3", 40), false)
 		require.NoError(t, all.glance(t.Context()))
 		require.Len(t, *notified, 1, "a probe finds out why")
+	})
+}
+
+func TestTheNewestVersionIsCheckedEachSecondAndTheOthersEachTen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := New(Options{})
+		etcd := &archive{now: 100}
+		for rv := range 20 {
+			etcd.versions = append(etcd.versions, servedAs("x", "1", 20+rv))
+		}
+		c, _ := followed(all, "configmaps", etcd, 10)
+		go all.KeepProbing(t.Context(), slog.New(slog.DiscardHandler))
+		asked := func() (seconds int) {
+			for range 60 {
+				before := etcd.asked.Load()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if etcd.asked.Load() > before {
+					seconds++
+				}
+			}
+			return seconds
+		}
+		time.Sleep(time.Second / 2)
+		for i, version := range etcd.versions {
+			c.Saw(version, false)
+			before := etcd.asked.Load()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Greater(t, etcd.asked.Load(), before, "after %d s", i)
+		}
+		require.Equal(t, 6, asked(), "nothing was served: only the probes ask")
 	})
 }
