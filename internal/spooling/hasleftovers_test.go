@@ -14,16 +14,16 @@ import (
 )
 
 // HasLeftovers changes nothing, and returns the answer that the next recorder would find.
-func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
+func TestHasLeftoversReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	s := newStranded(t, time.Second)
-	left := func() (bool, error) { return spooling.HasLeftovers(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
-	_, err := left()
+	leftovers := func() (bool, error) { return spooling.HasLeftovers(t.Context(), s.Conn, s.folder.Dir, "uid", nil) }
+	_, err := leftovers()
 	require.ErrorIs(t, err, spooling.ErrWaits)
 	require.ErrorIs(t, err, spool.ErrLocked)
 	require.NoError(t, s.Folder.Close())
 	other, err := spool.Open(spool.Options{Dir: s.folder.Dir, ReadOnly: true, Shared: true})
 	require.NoError(t, err)
-	_, err = left()
+	_, err = leftovers()
 	require.ErrorContains(t, err, "a recorder that is started here writes them", "also while another process reads")
 	require.NoError(t, other.Close())
 	s.Sink.Close()
@@ -31,7 +31,7 @@ func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	s.SpillTo(s.folder)
 	s.commit(3)
 	require.NoError(t, s.Folder.Close())
-	_, err = left()
+	_, err = leftovers()
 	require.ErrorIs(t, err, spooling.ErrWaits)
 	no, err := spooling.HasLeftovers(t.Context(), s.Conn, s.folder.Dir, "uid", []byte("another key"))
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	_, pods := s.Follow("pods", "Pod")
 	require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "first", 15)))
 	s.Pump()
-	no, err = left()
+	no, err = leftovers()
 	require.NoError(t, err)
 	require.True(t, no, "another recorder has written since")
 	segments, err := filepath.Glob(filepath.Join(s.folder.Dir, "*.seg"))
@@ -52,7 +52,7 @@ func TestLeftReportsWhetherARecorderWouldWriteTheSpool(t *testing.T) {
 	for _, segment := range segments {
 		require.NoError(t, os.Remove(segment))
 	}
-	no, err = left()
+	no, err = leftovers()
 	require.NoError(t, err)
 	require.False(t, no)
 }
