@@ -6,10 +6,10 @@
 //   - Words come from the instant of the command line (--at, or a range such as --from and --to). Without an instant, they
 //     come from now.
 //   - An answer has at most known.Most words. If there are more, the shell shows a note.
-//   - Names come from a cluster. The package never offers a word that a shell would run, or that controls a terminal.
+//   - Names of objects are not trusted. The package never offers a word that a shell would run, or that controls a terminal.
 //   - If a query fails, or takes longer than two seconds, the package offers nothing and prints nothing. A deadline of the
-//     context takes the place of the two seconds. It starts no
-//     embedded PostgreSQL.
+//     context takes the place of the two seconds.
+//   - The package starts no embedded PostgreSQL.
 //
 // # What it rejects
 //
