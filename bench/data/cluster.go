@@ -29,7 +29,7 @@ var generated = [kinds]Resource{
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Kind: "Lease", Namespaced: true},
 }
 
-// texts are the shapes of the objects. Pods have one for each stage, first those of ReplicaSets, then those of Jobs. Jobs have
+// newTexts returns the shapes of the objects. Pods have one for each stage, first those of ReplicaSets, then those of Jobs. Jobs have
 // one while they run, one when done, and one when failed. Kinds with replicas have one for none, and Events one for no Node.
 func newTexts() (all [kinds][]*text, err error) {
 	b := &builder{}
