@@ -27,8 +27,7 @@
 //   - a cluster whose Secrets were hidden with another key (I9).
 //
 // Encode refuses items that make no sense, such as a delta of an unknown type, or one without an object that is not
-// Deleted. After that the sink
-// cannot be used, because the seqs that Encode gave will not be committed.
+// Deleted. After that the sink cannot be used, because the seqs that Encode gave will not be committed.
 //
 // # Goroutines
 //
