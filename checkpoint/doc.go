@@ -1,6 +1,6 @@
 // Package checkpoint makes, merges and reads checkpoints: compressed copies of all objects that were live at a seq.
 //
-// A checkpoint consists of a directory and blocks. A block holds some hundred records in one zstd frame. They are sorted by
+// A checkpoint consists of a directory and blocks. A block holds up to 256 records, or about 4 MiB, in one zstd frame. They are sorted by
 // stream, namespace and name: adjacent records then resemble each other. A reader of one resource or namespace reads only the
 // blocks that the directory names. The directory is the block with number 0 and holds no records.
 //
@@ -20,5 +20,7 @@
 //
 // # Knobs
 //
-// A Maker has Options.
+//   - Options.EveryDeltas: by default Interval, which grows with the number of living objects.
+//   - Options.CheckEvery, one minute: how often Run checks whether a checkpoint is due.
+//   - Options.Busy, half: the share of the time in which MakeOne works.
 package checkpoint

@@ -10,7 +10,7 @@
 //   - Order: entries come out in the order in which they went in, over all streams. Their Observed times do not
 //     decrease in that order.
 //   - Nothing is deduplicated, merged or dropped (I2). Bookmarks are the one exception, because they carry no delta. If
-//     several bookmarks of a stream follow each other and wait, the queue keeps the last.
+//     several bookmarks of a stream follow each other and wait, the queue keeps the last. While it spills, it keeps all.
 //   - The queue removes an entry only after its commit: when Done says so, or when the process function of Pop has
 //     succeeded (I1). Until then the queue holds and counts it. Requeue or a failed Pop hands it out again.
 //   - Bounded in bytes: a call that enqueues blocks while its entry does not fit. Blocked calls go on in the order in
@@ -43,8 +43,8 @@
 // entry that is not committed, and has the order of one log.
 //
 // If memory has room, the queue reads spooled entries back, up to half of the bound. The queue stops spilling when the
-// whole spool is in memory again and no entry of it has waited for long. The spool is empty when the last of these
-// entries is committed.
+// whole spool is in memory again, half of the bound is free, no call waits, and no entry has waited for long. The spool
+// is empty when the last of these entries is committed.
 //
 // Each transaction writes its Offset: the number of the first entry after the batch. So a later process knows exactly
 // which entries are committed, even if the outcome of the last commit is unknown.
@@ -81,7 +81,7 @@
 //     earlier ones (I4), and move the position past pages that have not come yet (I1).
 //   - Pages of two different resource versions in one replacement: an object that is absent from such a list has not
 //     necessarily vanished.
-//   - Every call after Close, with cache.ErrFIFOClosed. Held entries can still be drained.
+//   - Every call after Close that enqueues, with cache.ErrFIFOClosed. Held entries can still be drained.
 //
 // # Goroutines
 //

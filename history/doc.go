@@ -12,8 +12,8 @@
 //   - Times bounds when the deltas of a pause happened, by the order of resource versions. An instant within a pause counts
 //     by these bounds.
 //   - A rebuild with a checkpoint and a rebuild without one return the same objects. The reader compares a checkpoint with the
-//     digests of its blocks before it uses it. Objects are compared with their own digests at three times: when the checkpoint
-//     is made, when a later row is folded onto them, and when package verify checks them.
+//     digests of its blocks before it uses it. Objects are compared with their own digests three times: the maker
+//     does it, the reader when it folds a later row onto them, and package verify.
 //   - Memory is bounded. Deltas come in batches of a few MiB. The reader keeps folded objects compressed, and drops them when
 //     it no longer needs them.
 //   - Queries on deltas bound observed_at, most by the table of days. So the planner reads few partitions instead of hundreds.
@@ -44,10 +44,11 @@
 //
 // # Goroutines
 //
-// Iterators run on the caller's goroutine. Rebuild starts one goroutine for each processor, and waits for all of them before it
-// returns. These goroutines call emit and Damaged. The pool's goroutines end with Close.
+// Iterators run on the caller's goroutine. Rebuild starts one goroutine for each processor, and one that reads the checkpoint.
+// These goroutines call emit and Damaged. Queries for first and last versions start goroutines, too. Each call waits for its own.
+// Each watch of a ListWatch has one goroutine, and Stop waits for it. The pool's goroutines end with Close.
 //
 // # Knobs
 //
-// There are none.
+// Options, RebuildOptions, ListWatchOptions and PlayerOptions. No size and no interval can be set.
 package history

@@ -9,8 +9,8 @@
 //   - An object is kept as canonical JSON (package patch), compressed, and decoded for each caller. The caller gets an
 //     *unstructured.Unstructured, or the result of Options.Decode, and may change it without an effect on the store.
 //     Doc and All return the text without decoding it.
-//   - If an index function fails or panics, Add, Update, Replace, AddIndexers and Transaction return an *IndexError,
-//     and the store is unchanged. (client-go panics, with half of the indices changed.)
+//   - If an index function fails or panics, Add, Update, Replace and AddIndexers return an *IndexError. The store is then
+//     unchanged. Transaction skips such an operation and reports it. (client-go panics, with half of the indices changed.)
 //   - Indices can be added to a store that has objects. The built-in ones (namespace, label, owner, node, uid) are
 //     computed from the text; other functions get the same object as Get returns.
 //   - A Snapshot has one Indexer for each resource. Many goroutines may fill it.

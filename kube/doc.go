@@ -13,9 +13,8 @@
 //     discoveries in a row miss it, or if its CustomResourceDefinition was deleted or no longer serves a version.
 //   - [Follower] announces a new CustomResourceDefinition's resource when it is Established, with a resource version at which
 //     it had no objects yet.
-//   - Discovery can be ahead of the watches of definitions and APIServices, or behind them. An aggregator may have no
-//     APIService for a new resource. If the server has no definition of it either, the follower announces it when two
-//     discoveries in a row offer it.
+//   - Discovery may offer a resource that has neither a definition nor an APIService. The follower announces it if two
+//     discoveries in a row offer it, the server serves it, and the server has no definition of it.
 //
 // # What it rejects, and why
 //
@@ -46,5 +45,5 @@
 //	Options.MaxFrameBytes   64 MiB
 //	Options.MaxPageBytes    256 MiB; the recorder sets its queue's size
 //	FollowerOptions.Rediscover           10 minutes, up to a tenth more
-//	FollowerOptions.RediscoverDegraded   1 minute, when definitions cannot be listed
+//	FollowerOptions.RediscoverDegraded   1 minute, when definitions or APIServices cannot be followed
 package kube

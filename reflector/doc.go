@@ -10,7 +10,7 @@
 //   - I1: the stream's resource version moves only after the store has returned nil for everything up to it. An error
 //     of any store method ends that ListAndWatch. After a pause, the reflector watches the same place again. A store
 //     that blocks also blocks the stream.
-//   - I2: the store gets every event that the server sends once, in the order served. Several deletes can share one
+//   - I2: the store gets every event of the server, in the order served. Several deletes can share one
 //     resource version. If the connection breaks among them, the stream goes on before that version, and skips the
 //     deletes that the store already has. Events that the server repeats without need go to the store, too: the owner
 //     of the store skips them.
@@ -21,10 +21,10 @@
 //   - A position does not age. If no bookmark moves it, RecoverRevisions lets the reflector move it to a version up to
 //     which it has proved that nothing happened. The watch stays open meanwhile. How often the reflector looks depends
 //     on the history that etcd keeps (QuietEvery). A ProofStore learns that the position is proved.
-//   - A stream does not go on in another history. Before each list, before each watch that no list precedes, and after a 410, the reflector asks
-//     Options.History whether the server's history is still the same. If it is not, or if ReportRollback says so, the store
-//     learns it at once. The list that must follow begins only when History accepts it (CheckList). Its cause is
-//     history_reversed.
+//   - A stream does not go on in another history. Before each list, before each watch that no list precedes, and
+//     after a 410, the reflector asks Options.History whether the server's history is still the same. If it is not,
+//     or if ReportRollback says so, the store learns it at once. The list that must follow begins only when History
+//     accepts it (CheckList). Its cause is history_reversed.
 //   - A list is consistent: it is read at resource version "", in pages of one snapshot. If the snapshot expires
 //     between pages, or a page has another version, the reflector calls AbortReplace and starts the list over. Pages go
 //     to the store as they come. The reflector opens the watch at the first page's resource version, so that the
@@ -64,7 +64,7 @@
 //
 //   - source: the requests to the server: pages, watches, new connections.
 //   - retries: how long to pause after a failure.
-//   - place: the place of the stream, and whether it is recorded.
+//   - place: how far the reflector has come, and whether that is recorded.
 //   - health: whether the stream can go on, and what the store knows about that.
 //   - quiet: how old the position is, and when to look.
 //   - delivery: gives an event to the store, then moves the place.
@@ -84,7 +84,8 @@
 // See Options. These are fixed:
 //
 //   - A stream counts as working with its first event, or after five seconds without an error.
-//   - An interruption with cause unreachable is announced after 30 seconds.
+//   - An interruption with cause unreachable is announced after 30 seconds. One with cause forbidden or unauthorized is
+//     announced at once; if the stream is recorded, after ten seconds.
 //   - A page may take five minutes.
 //   - A watch is read ahead up to 10,000 events or PageBytes.
 //   - A list that twice lost its snapshot is read in one page.

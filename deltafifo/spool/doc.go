@@ -10,8 +10,11 @@
 //     syncs the current segment. So the owner must be able to get the records after the last surviving one again.
 //   - Open cuts a torn end. A torn end is damage in the last segment that no whole record follows: the file ends there,
 //     or its pages are zeros or something else.
-//   - If whole records follow the damage, or a segment is missing, the rest may not be the continuation. Open sets it
-//     aside: it moves it to a folder of its own, and never deletes it.
+//   - If whole records follow the damage, a segment is missing, or a segment is of another spool, the rest may not be the
+//     continuation. Open moves the rest to a folder of its own, and never deletes it. If the beginning of a damaged
+//     segment is whole, Open copies the file there and keeps the beginning.
+//   - A segment whose header cannot be read counts as damaged. If nothing follows it and it holds no whole record, Open
+//     removes it.
 //   - The bound holds: Append refuses a record, with ErrFull, if the files would then be larger than MaxBytes.
 //   - A failed Append adds nothing: it cuts the half-written record, and the next Append tries again.
 //   - The owner numbers the records, without a break. An empty spool may go on at any later index. The spool does not
@@ -25,7 +28,7 @@
 //   - a folder that another process holds (ErrLocked);
 //   - if the caller writes, a folder that other processes read (ErrRead);
 //   - a folder that cannot be written, unless Options.ReadOnly is set;
-//   - files of another format;
+//   - a segment file whose name is no index;
 //   - on a read-only disk, a spool of which a part has to be set aside.
 //
 // If an appended record cannot be read back, Read returns an error. The error is final: the next readable record does
@@ -47,6 +50,6 @@
 // # Knobs
 //
 //   - Options.MaxBytes: the bound on the files.
-//   - Options.SegmentBytes, 64 MiB or an eighth of MaxBytes: the unit in which records are deleted or set aside.
+//   - Options.SegmentBytes, 64 MiB, or an eighth of MaxBytes if that is less: the unit in which records are deleted or set aside.
 //   - Options.SyncEvery, one second.
 package spool

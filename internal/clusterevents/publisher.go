@@ -3,7 +3,7 @@
 //
 // # What it guarantees
 //
-// Writing an Event never delays recording. If an Event cannot be written, the broadcaster retries a few times and drops it. If the right is
+// Writing an Event never delays recording. If an Event cannot be written for about two minutes, the broadcaster drops it. If the right is
 // missing, the package logs that once.
 //
 // The broadcaster merges similar Events and limits them: 25 at once, then one in five minutes. The recorder records each Event as a delta, so
@@ -11,7 +11,7 @@
 //
 // # Goroutines
 //
-// The goroutines of client-go's broadcaster, which Close ends.
+// Close ends the goroutines of client-go's broadcaster.
 package clusterevents
 
 import (

@@ -63,7 +63,7 @@ func settings() []string {
 func defaultOf(f *pflag.Flag) string {
 	switch {
 	case f.Name == "data-dir":
-		return "as root `/var/lib/kuberewind`, else `~/.local/share/kuberewind`"
+		return "as root `/var/lib/kuberewind`, else `kuberewind` in `$XDG_DATA_HOME` or `~/.local/share`"
 	case f.DefValue == "" || f.DefValue == "[]":
 		return ""
 	default:

@@ -20,12 +20,12 @@
 // The leadership of a cluster is a row of kuberewind.leaders. It holds the name of the leader, the leader's token, the time of the last
 // renewal and the leader's term. All times come from the database's clock.
 //
-// Each process looks once a second. One look is one message with all statements of one transaction: it takes, renews or releases the row,
+// Each process looks once a second, or five times in a term if that is more often. One look is one message with all statements of one transaction: it takes, renews or releases the row,
 // and reads it. So no transaction stays open if a process is stopped in the middle of a look.
 //
 //	         the row is released, or two looks found it expired
 //	┌─────────┐ ───────────────────────────────────────────────▶ ┌───────┐ ─┐ renew the row
-//	│ standby │                                                  │ leads │  │ each second;
+//	│ standby │                                                  │ leads │  │ at each look;
 //	└─────────┘                                                  └───────┘ ◀┘ an error changes nothing
 //	  │  ▲ wait for a term                             another has │   ▲ │
 //	  └──┘ after an error                                  the row ▼   │ │ another has the Lease

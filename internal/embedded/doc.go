@@ -40,7 +40,7 @@
 //	               data/postgresql.conf take precedence
 //	pgpass         the superuser's password, mode 0600
 //	log/           startup.log, and a week of server-*.log
-//	run/           the socket; if that path is too long, the socket is in a directory below /tmp
+//	run/           the socket; if that path is too long or has a comma, the socket is in a directory below /tmp
 //	binaries/      fetched binaries
 //	locks/         the locks of Server.Lock
 //	server.files   the files from which the running server was started: device, inode, size and time of each

@@ -1,8 +1,9 @@
 // Package filter decides which objects are recorded.
 //
-// The recorder decides, not the server. If the server filtered by a selector, it would report an object as deleted when the object no longer
-// matches, and the record would be false. The recorder decides once, when it first sees a life, and for the whole life. So a changed label
-// never removes an object from the record.
+// The recorder decides, not the server. If the server filtered by a selector, it would report an object as deleted
+// when the object no longer matches, and the record would be false. The recorder decides when it first sees a life. A
+// recorded life stays recorded, so a changed label never removes an object from the record. An excluded life is
+// decided again only after the rules have changed.
 package filter
 
 import (
@@ -15,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Filter is a set of include and exclude rules. The recorder records an object if no exclude rule matches it, and an include rule matches it or
-// there are no include rules. The zero value records everything.
+// Filter is a set of include and exclude rules. The recorder records an object if no exclude rule matches it, and an
+// include rule matches it or there are no include rules. The zero value records everything.
 type Filter struct {
 	include, exclude []rule
 }
 
-// rule is resource[.group][/namespace][?labels]. Resource, group and namespace are glob patterns of path.Match. Without a group the rule
-// applies to every group; a trailing dot means the core group.
+// rule is resource[.group][/namespace][?labels]. Resource, group and namespace are glob patterns of path.Match.
+// Without a group the rule applies to every group; a trailing dot means the core group.
 type rule struct {
 	text      string
 	resource  string
@@ -90,7 +91,8 @@ func (r rule) matchResource(gr schema.GroupResource) bool {
 	return match(r.resource, gr.Resource) && (r.anyGroup || match(r.group, gr.Group))
 }
 
-// matchNamespace reports whether the rule matches a namespace. A cluster-scoped object has none, so only a rule for any namespace matches it.
+// matchNamespace reports whether the rule matches a namespace. A cluster-scoped object has none, so only a rule for
+// any namespace matches it.
 func (r rule) matchNamespace(namespace string) bool {
 	return r.namespace == "*" || namespace != "" && match(r.namespace, namespace)
 }

@@ -6,7 +6,7 @@
 //   - stream, resources, pump, spooling and canonical carry deltas from the server to the record.
 //   - lifecycle, rollback, schemacheck and sweep make decisions and detect special cases.
 //   - cluster, database, election, succession and clock are the environment.
-//   - documents, reporting and notices report.
+//   - documents records what the server says about itself. reporting and notices report.
 //
 // Before it opens the record, the recorder opens its surroundings: cluster, database, notices and the metrics address. A standby has
 // them, too.
@@ -25,10 +25,11 @@
 //
 // Run owns them all:
 //
-//   - One for the reflector of each stream.
+//   - One for the reflector of each stream, one for each open watch (kube), and one for each resource that ends (resources).
+//   - One that waits until the streams of the start follow the server.
 //   - One that encodes and one that commits.
 //   - One that keeps the database running, and one that spills entries that have waited for long.
-//   - One for discovery.
+//   - Those of discovery (kube.Follower).
 //   - One that records discovery, OpenAPI and the version of the server (documents).
 //   - One that checks whether etcd's history is the one on record, and one that measures how much of it etcd keeps (rollback).
 //   - One that ends the recorder if another cluster answers at the address (cluster).
@@ -37,7 +38,7 @@
 //   - One for checkpoints.
 //   - One that counts for the timeline.
 //   - One for the daily sweep (sweep, I8).
-//   - One that renews the leadership (election).
+//   - One for the leader's row, one for the Lease, and one that watches both (election).
 //   - One for Events (notices).
 //   - One for the metrics address.
 package recorder

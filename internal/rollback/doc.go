@@ -34,8 +34,8 @@
 //     from before a pause is pending at once.
 //   - glance: a check of the newest version of each etcd, each second (probe.go).
 //   - probe: a check of one stream of each etcd, and of the samples, ten seconds after the last one (probe.go, lookback.go).
-//   - settled: said of a version that etcd certainly held, because etcd held it, and some seconds later held it still, or a later one
-//     (etcdState.settled). A gap may begin there.
+//   - settled: said of a version that etcd held at two checks, the second five seconds or more after it was served. The
+//     second check may find a later version (etcdState.settled). A gap may begin at a settled version.
 //   - verified: a time up to which the newest version and the checked samples have an answer (Verified). It goes on record.
 //
 // Words for a rollback:
@@ -69,9 +69,9 @@
 //	                           │                      ├──▶ future: proof of a rollback
 //	                           └────── no answer ─────┘
 //
-// The samples are the newest version of each etcd, the newest before each pause, some dozen of those served since the last
-// probe, and the newest of each list. In addition, each stream is checked before each list, and
-// before each watch that no list precedes (CheckRollback).
+// The samples are the newest version of each etcd, the newest before each pause, and the newest of each list. At most 24 of
+// those served since the last probe come on top. In addition, each stream is checked before each list, and before each watch
+// that no list precedes (CheckRollback).
 //
 // Each commit records up to when the newest version and the checked samples had an answer. An earlier recorder may not have
 // checked what it recorded after that time. So a recorder that starts checks those versions.
@@ -80,9 +80,10 @@
 //
 //	followed ────proof────▶ rolled back ────trusted list────▶ followed
 //
-// One proof rolls back every stream that is not proved to be in another etcd. One entry of the queue opens the gaps of all
-// these streams, in one transaction (rollback.go). Each gap begins at a version that etcd was seen to hold, where this
-// process began the stream, or at older evidence. A stream that is opened later first asks whether it was in that etcd.
+// One proof rolls back every stream that is not proved to be in another etcd. One entry of the queue opens the gaps
+// of all these streams, in one transaction (rollback.go). Each gap begins at a settled version. If there is none, it
+// begins where this process began the stream. If the evidence is older, it begins at the evidence. A stream that is
+// opened later first asks whether it was in that etcd.
 //
 // A list is trusted if the API server's cache is shown to be of the new history (firstpage.go, cachecheck.go). If that takes
 // long, the operator has to restart the kube-apiserver.

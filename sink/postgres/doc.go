@@ -31,9 +31,9 @@
 //
 // # Goroutines
 //
-// Encode compares versions on as many goroutines as there are processors, up to eight, and waits for them. One of them
-// compares all versions of a life, in order. The package starts no others, except in its connection pool. Close ends
-// these if Open made the pool.
+// Encode compares versions on up to eight goroutines, its own included, and waits for them: at most one for each
+// processor, and one for each 16 lives. One of them compares all versions of a life, in order. The package starts no
+// others, except in its connection pool. Close ends these if Open made the pool.
 //
 // One goroutine calls Encode, and one calls Commit, in the order of the batches. They may be two goroutines, one batch
 // apart. Any goroutine may use Stream, RecordServer and the views of known objects.
