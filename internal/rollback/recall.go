@@ -26,6 +26,8 @@ type Recalled struct {
 	// RolledBack says that the history on record is no more, and that the earlier recorder ended before it had
 	// listed the stream.
 	RolledBack bool
+	// SpooledRevisions are the newest revisions of the stream in the spool.
+	SpooledRevisions []string
 	// Spooled is how far the earlier recorder has spooled a rolled back stream.
 	Spooled string
 }
@@ -65,6 +67,11 @@ func resumeLocked(c *Stream, position uint64, r Recalled) {
 	for _, rv := range r.Newest {
 		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.progress.recall(revision)
+			c.claims.add(revision)
+		}
+	}
+	for _, rv := range r.SpooledRevisions {
+		if revision, err := strconv.ParseUint(rv, 10, 64); err == nil {
 			c.claims.add(revision)
 		}
 	}

@@ -2,6 +2,7 @@ package spooling
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,7 +25,12 @@ type Leftover struct {
 	// Unverified are some of the last served versions, with the newest. The recorder may have ended before it checked
 	// whether etcd was restored to an older state.
 	Unverified []postgres.Version
+	// Revisions are the newest revisions of the stream in the spool. Other streams need not look at them.
+	Revisions []string
 }
+
+// keptRevisions bounds Leftover.Revisions; it holds up to twice as many. A recovery needs those of a few minutes.
+const keptRevisions = 1 << 16
 
 // take adds one entry.
 func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
@@ -36,6 +42,7 @@ func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 	e.Move(&l.Position)
 	l.decide(s, e)
 	l.sample(e)
+	l.claim(e)
 	switch m := e.Marker; {
 	case m == nil:
 		if fromList(e) && !l.Listing {
@@ -60,7 +67,7 @@ func (l *Leftover) take(s Stream, e *deltafifo.Entry) {
 // interrupt takes over why the stream cannot be followed.
 func (l *Leftover) interrupt(m *delta.Marker) {
 	if l.Interrupted = m.Cause; m.Cause == delta.CauseHistoryReversed {
-		l.Unverified = nil // They belong to the lost history.
+		l.Unverified, l.Revisions = nil, nil // They belong to the lost history.
 	}
 }
 
@@ -79,6 +86,20 @@ func (l *Leftover) sample(e *deltafifo.Entry) {
 			}
 		}
 		l.Unverified = thinned
+	}
+}
+
+// claim notes the revision at which the server served the entry, if it did.
+func (l *Leftover) claim(e *deltafifo.Entry) {
+	o, ok := e.Delta.Object.(*kube.Object)
+	switch {
+	case e.Source == delta.SourceWatch && e.Position != "":
+		l.Revisions = append(l.Revisions, e.Position) // also of an event that was passed over
+	case ok && e.Source != delta.SourceInferred:
+		l.Revisions = append(l.Revisions, o.ResourceVersion)
+	}
+	if len(l.Revisions) >= 2*keptRevisions {
+		l.Revisions = slices.Clone(l.Revisions[keptRevisions:])
 	}
 }
 

@@ -57,7 +57,8 @@ func (s *Stream) recall() {
 		was = rollback.Recalled{Position: s.leftover.Position.Complete, Relisted: true}
 	}
 	if s.leftover != nil {
-		was.Unverified, was.Spooled = s.leftover.Unverified, s.leftover.Position.Complete
+		was.Unverified, was.Spooled, was.SpooledRevisions = s.leftover.Unverified, s.leftover.Position.Complete, s.leftover.Revisions
+		s.leftover.Revisions = nil // They can be many, and are needed only once.
 	}
 	was.RolledBack, s.newest = s.rolledBack(nil), nil
 	s.rollbackStream.Recall(was)

@@ -272,3 +272,28 @@ func TestAListInTheSpoolCountsForItsOwnRules(t *testing.T) {
 		})
 	}
 }
+
+// The API server is restarted before it has moved the position of a quiet stream. The stream has to look at each revision
+// that no stream is known to have.
+func TestRevisionsInTheSpoolAreThoseOfTheirStream(t *testing.T) {
+	s, dir, pods := listed(t)
+	for rv := 22; rv < 28; rv++ {
+		require.NoError(t, pods.Update(streamtest.Served(t, "Pod", "a", rv)))
+	}
+	require.Positive(t, s.Queue.Stats().Spooled)
+	s.Die()
+	s.Spill(dir)
+	st, _ := s.Follow("pods", "Pod")
+	st.Recall()
+	nodes, _ := s.Follow("nodes", "Node")
+	served := streamtest.Served(t, "Pod", "a", 28)
+	etcd := &stream.FakeEtcd{Now: 30, Versions: []*kube.Object{served}}
+	for _, of := range []*stream.Stream{st, nodes} {
+		of.RollbackStream().ListWith(etcd.Lister)
+		of.RollbackStream().Follow(func(string) {})
+	}
+	st.RollbackStream().Saw(served, false)
+	rest, err := nodes.RollbackStream().Unaccounted(t.Context(), 20, 30, 100, false)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{21, 29, 30}, rest)
+}
